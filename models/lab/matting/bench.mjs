@@ -15,7 +15,7 @@ const sharp = requireFrom('engine')('sharp');
 /** @typedef {import('./compare-mattes.mjs').MatteFigures & { seconds: number, cpuSeconds: number }} Result */
 /** @typedef {{ results: Result[], peak: number }} Figures */
 
-/** Sides of the network's input: of one look at the whole photo, or of a first look and a close-up. */
+/** Sides of the network's input: of one pass over the whole photo, or of a first pass and a close-up. */
 const defaultSizes = ['1024', '768', '640', '512', '448', '384', '384+512', '512+512', '512+576', '512+640'];
 
 /**

@@ -1,5 +1,5 @@
 import type { GalleryJob, Task } from '@gen3d/schema/dashboard';
-import type { JobOutlook } from '@gen3d/schema/rules';
+import type { JobEstimate } from '@gen3d/schema/rules';
 
 /** The two statuses before inference have the same label: the difference matters only to the server. */
 export const statusLabels: Record<Task['status'], string> = {
@@ -29,7 +29,7 @@ export const retryMayHelp = ({ error }: Task): boolean =>
 export const jobName = ({ label, task_id }: Pick<GalleryJob, 'label' | 'task_id'>): string =>
   label ?? `Model ${task_id.slice(-6)}`;
 
-export const outlookOf = ({ queue_position, stage }: GalleryJob): JobOutlook => ({
+export const estimateOf = ({ queue_position, stage }: GalleryJob): JobEstimate => ({
   position: queue_position ?? undefined,
   stage: stage ?? undefined,
 });

@@ -1,6 +1,6 @@
 // Bundles, defaults and checks, for programs that do not run networks. This entry point loads no native part.
 export { BundleError, MissingBundleError, NativePartError } from './base/errors.js';
-export { whyNotLoaded } from './base/native-part.js';
+export { loadProblem } from './base/native-part.js';
 export { bundleFolders, installHint, packagedBundles, packageOf } from './bundle/bundle-folders.js';
 export { assumedSpeed, flopsOf } from './bundle/cpu-time.js';
 export {

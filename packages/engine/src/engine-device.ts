@@ -95,7 +95,7 @@ export async function openDevice(
   const inSteps = decoder?.kind === 'steps';
   const expectedSeconds = inSteps && chosen.provider === 'cpu' ? flopsOf(decoder) / assumedSpeed() : undefined;
   if (expectedSeconds !== undefined && device !== 'cpu') {
-    const problems = chosen.passedOver.map(({ provider, problem }) => `${provider}: ${problem}`).join('; ');
+    const problems = chosen.rejected.map(({ provider, problem }) => `${provider}: ${problem}`).join('; ');
     throw new BundleError(
       `${reconstruction!.manifest.name} needs a GPU, and none can be used here (${problems}). On this CPU, a photo would take about ${inWords(expectedSeconds)}; \`--device cpu\` runs it anyway`,
     );

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { renameOver, syncFolder } from './files.js';
+import { replaceFile, syncFolder } from './files.js';
 
 /** A rename that fails with these codes, and then succeeds. */
 function failing(...codes: string[]) {
@@ -17,19 +17,19 @@ function failing(...codes: string[]) {
 
 test('on Windows, a file that another process has open for a moment is replaced', async () => {
   const { rename, calls } = failing('EPERM', 'EBUSY', 'EACCES');
-  await renameOver('draft', 'file', { rename, platform: 'win32' });
+  await replaceFile('draft', 'file', { rename, platform: 'win32' });
   expect(calls()).toBe(4);
 });
 
 test.each(['ENOENT', 'ENOSPC'])('%s is thrown at once', async (code) => {
   const { rename, calls } = failing(code);
-  await expect(renameOver('draft', 'file', { rename, platform: 'win32' })).rejects.toMatchObject({ code });
+  await expect(replaceFile('draft', 'file', { rename, platform: 'win32' })).rejects.toMatchObject({ code });
   expect(calls()).toBe(1);
 });
 
 test('on other systems, EPERM is thrown at once', async () => {
   const { rename, calls } = failing('EPERM');
-  await expect(renameOver('draft', 'file', { rename, platform: 'linux' })).rejects.toMatchObject({ code: 'EPERM' });
+  await expect(replaceFile('draft', 'file', { rename, platform: 'linux' })).rejects.toMatchObject({ code: 'EPERM' });
   expect(calls()).toBe(1);
 });
 

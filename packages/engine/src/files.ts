@@ -7,7 +7,7 @@ const inUse: ReadonlySet<unknown> = new Set(['EPERM', 'EACCES', 'EBUSY']);
 const pausesMs = [10, 20, 50, 100, 200, 400, 500] as const;
 
 /** Renames a file or folder, replacing an existing file. On Windows, retries while another process has it open. */
-export async function renameOver(
+export async function replaceFile(
   from: string,
   to: string,
   { rename = systemRename, platform = process.platform } = {},

@@ -1,12 +1,12 @@
 // The part of the contract that does not need zod, to keep the SDK small in browsers.
 
 export * from './credentials.js';
+export * from './estimate.js';
 export * from './file-type.js';
 export * from './image-data-uri.js';
 export { encodeLabel, fileNameOf, labelHeader, labelOfUrl } from './label.js';
 export * from './lifecycle.js';
 export { limits } from './limits.js';
-export * from './outlook.js';
 export * from './sampler.js';
 export { oneLine } from './text.js';
 export * from './warnings.js';

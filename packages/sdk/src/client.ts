@@ -112,9 +112,9 @@ export class Gen3d {
       id = job_id;
       return this.jobs.wait(id, {
         signal,
-        onProgress(task, outlook) {
+        onProgress(task, estimate) {
           lastTask = task;
-          onProgress?.(task, outlook);
+          onProgress?.(task, estimate);
         },
       });
     });

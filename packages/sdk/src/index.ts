@@ -13,7 +13,7 @@ export type {
 export {
   type EndpointHealth,
   isTerminal,
-  type JobOutlook,
+  type JobEstimate,
   jobStatuses,
   limits,
   publicTestKey,

@@ -1,9 +1,9 @@
 import {
   type EndpointHealth,
-  type JobOutlook,
+  type JobEstimate,
   publicTestKey,
   readEndpointHealth,
-  readOutlook,
+  readEstimate,
 } from '@gen3d/schema/rules';
 import type { Options } from 'ky';
 import ky, { HTTPError, TimeoutError } from 'ky';
@@ -39,7 +39,7 @@ export interface ApiResponse {
   readonly body: unknown;
   readonly retryAfterMs: number | undefined;
   readonly preciseRetryAfterMs: number | undefined;
-  readonly outlook: JobOutlook;
+  readonly estimate: JobEstimate;
   readonly health: EndpointHealth;
 }
 
@@ -97,7 +97,7 @@ export class Transport {
     const headers = {
       retryAfterMs: retryAfterMs(response.headers, Date.now()),
       preciseRetryAfterMs: preciseRetryAfterMs(response.headers),
-      outlook: readOutlook(response.headers),
+      estimate: readEstimate(response.headers),
       health: readEndpointHealth(response.headers),
     };
     if (response.status === 204) return { body: undefined, ...headers };

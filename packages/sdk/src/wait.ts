@@ -1,5 +1,5 @@
 import type { Task } from '@gen3d/schema';
-import { isTerminal, type JobOutlook, limits } from '@gen3d/schema/rules';
+import { isTerminal, type JobEstimate, limits } from '@gen3d/schema/rules';
 import { type RequestOptions, withDeadline } from './deadline.js';
 import { ConnectionError, JobFailedError, RateLimitError, ServerError, WaitTimeoutError } from './errors.js';
 
@@ -14,13 +14,13 @@ export interface WaitOptions extends RequestOptions {
   readonly timeoutMs?: number | undefined;
   /**
    * Called with the first state, and with every later change of status, progress, position in the queue or stage.
-   * `outlook` describes the rest of the job: see `JobOutlook`.
+   * `estimate` describes the rest of the job: see `JobEstimate`.
    */
-  readonly onProgress?: ((task: Task, outlook: JobOutlook) => void) | undefined;
+  readonly onProgress?: ((task: Task, estimate: JobEstimate) => void) | undefined;
 }
 
-/** Retrieves the job once, with the response's `Retry-After`, `Retry-After-Ms` and outlook if it has them. */
-export type ReadTask = (signal: AbortSignal) => Promise<{ task: Task; outlook?: JobOutlook } & Pauses>;
+/** Retrieves the job once, with the response's `Retry-After`, `Retry-After-Ms` and estimate if it has them. */
+export type ReadTask = (signal: AbortSignal) => Promise<{ task: Task; estimate?: JobEstimate } & Pauses>;
 
 /** The pauses that a response asks for, in milliseconds. */
 export interface Pauses {
@@ -48,10 +48,10 @@ export async function waitForJob(id: string, read: ReadTask, options: WaitOption
     for (;;) {
       let requested: Pauses;
       try {
-        const { task, outlook = {}, ...pauses } = await read(signal);
+        const { task, estimate = {}, ...pauses } = await read(signal);
         lastSuccessAt = Date.now();
-        const state = [task.status, task.progress, outlook.position, outlook.stage].join();
-        if (state !== lastState) onProgress?.(task, outlook);
+        const state = [task.status, task.progress, estimate.position, estimate.stage].join();
+        if (state !== lastState) onProgress?.(task, estimate);
         lastState = state;
         lastTask = task;
         if (isTerminal(task.status)) return succeeded(task);

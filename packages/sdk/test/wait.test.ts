@@ -49,15 +49,17 @@ describe('wait, with fake timers,', () => {
   test('reports each change of the position in the queue and of the stage', async () => {
     const queued = task({ status: 'QUEUED', progress: 25 });
     const states = [
-      { task: queued, outlook: { position: 2 } },
-      { task: queued, outlook: { position: 2 } },
-      { task: queued, outlook: { position: 1 } },
-      { task: task(), outlook: { stage: 'matte' } },
-      { task: task(), outlook: { stage: 'encode' } },
+      { task: queued, estimate: { position: 2 } },
+      { task: queued, estimate: { position: 2 } },
+      { task: queued, estimate: { position: 1 } },
+      { task: task(), estimate: { stage: 'matte' } },
+      { task: task(), estimate: { stage: 'encode' } },
       { task: succeeded },
     ];
     const seen: unknown[] = [];
-    const waiting = waitForJob(jobId, async () => states.shift()!, { onProgress: (_, outlook) => seen.push(outlook) });
+    const waiting = waitForJob(jobId, async () => states.shift()!, {
+      onProgress: (_, estimate) => seen.push(estimate),
+    });
     await vi.runAllTimersAsync();
     expect(await waiting).toEqual(succeeded);
     expect(seen).toEqual([{ position: 2 }, { position: 1 }, { stage: 'matte' }, { stage: 'encode' }, {}]);

@@ -155,7 +155,7 @@ describe('settings', () => {
     'reject %s as the assets folder',
     (assets) => {
       expect(() => loadConfig({ assets }, {})).toThrow(
-        `--assets (GEN3D_ASSETS; assets in a config file) must be a folder or s3://BUCKET/PREFIX, and "${assets}" is neither`,
+        `--assets (GEN3D_ASSETS; assets in a config file) must be a folder or s3://BUCKET/PREFIX, but is "${assets}"`,
       );
     },
   );

@@ -136,7 +136,7 @@ const Config = z.strictObject({
       (assets) => isS3Url(assets) || !/^[a-z][a-z0-9+.-]+:/i.test(assets),
       {
         error: ({ input }) =>
-          `must be a folder or s3://BUCKET/PREFIX, and "${String(input)}" is neither (a folder of that name is "./${String(input)}")`,
+          `must be a folder or s3://BUCKET/PREFIX, but is "${String(input)}". For a folder of that name, write "./${String(input)}"`,
       },
     )
     .transform((assets) => (isS3Url(assets) ? assets : resolve(assets)))

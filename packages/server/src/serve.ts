@@ -8,7 +8,7 @@ import { type Bootstrap, bootstrap } from './data/accounts/bootstrap.js';
 import { signInPath } from './data/accounts/dashboard-tokens.js';
 import { publishRates } from './data/accounts/rates.js';
 import { installSample } from './data/assets/sample.js';
-import { whyHidden } from './data/assets/visibility.js';
+import { visibilityProblem } from './data/assets/visibility.js';
 import { currentTime } from './data/db/time.js';
 import { openDataDir, storeServerUrl } from './data/installation/data-dir.js';
 import type { Edges } from './data/installation/edges.js';
@@ -60,7 +60,7 @@ export interface Server {
   device?: RunnerDevice | undefined;
   /** A link that signs in one browser as the operator. It works once, within an hour. */
   signInLink(): Promise<string>;
-  /** Stops accepting requests, gives running inferences `graceMs` (30 s) to finish, hands back the other jobs, and exits. */
+  /** Stops accepting requests, gives running inferences `graceMs` (30 s) to finish, releases the other jobs, and exits. */
   close(options?: { graceMs?: number }): Promise<void>;
 }
 
@@ -206,6 +206,7 @@ async function startWork({
   };
   try {
     const device = await supervisor.start();
+    if (device) state.slots = config.workers * device.slots;
     // Without configured rates, the only instance is this machine's device, at rate 0.
     const instance = config.instance ?? device?.provider;
     if (!config.rates && instance) state.rates = { [instance]: 0 };
@@ -233,6 +234,6 @@ async function warnOfHiddenModels(
   { log, assetsUrl }: ServerContext,
   { sample }: NonNullable<Services['sandbox']>,
 ): Promise<void> {
-  const problem = await whyHidden(assetUrl(assetsUrl(), sample.modelKey));
+  const problem = await visibilityProblem(assetUrl(assetsUrl(), sample.modelKey));
   if (problem) log.warn(problem);
 }

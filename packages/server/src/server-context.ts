@@ -18,13 +18,12 @@ import { SecretBox } from './data/webhooks/secret-box.js';
 import { createSupervisor } from './service-parts.js';
 import { BodyBudget } from './web/http/body-budget.js';
 import { Cursors } from './web/http/cursors.js';
-import { ExpectedEnds, queueHeadSize } from './web/http/expected-ends.js';
+import { EtaEstimator, queueHeadSize } from './web/http/eta-estimator.js';
 import { Metrics } from './web/http/metrics.js';
 import type { Services } from './web/http/services.js';
 import { createSlots } from './web/http/slots.js';
 import { BundleManager } from './work/bundles/bundle-manager.js';
 import type { Supervisor } from './work/processes/supervisor.js';
-import { slotsOf, thisMachine } from './work/runner/capacity.js';
 import { Delivery } from './work/webhooks/delivery.js';
 
 /** Values that become known while a server starts. */
@@ -34,6 +33,8 @@ export interface ServerState {
   url: string;
   /** The address of the assets in a bucket, which need no server of ours. */
   bucketUrl: string | undefined;
+  /** How many jobs this server's runners work on concurrently. */
+  slots: number;
   /** USD per second of inference by serving instance. */
   rates: Readonly<Record<string, number>>;
 }
@@ -61,7 +62,7 @@ export function createContext(
   { log, reloadConfig }: { log: Logger; reloadConfig: (() => Config) | undefined },
 ): ServerContext {
   const { db, dirs, files, keyRing, kind } = store;
-  const state: ServerState = { ready: false, url: '', bucketUrl: undefined, rates: config.rates ?? {} };
+  const state: ServerState = { ready: false, url: '', bucketUrl: undefined, slots: 1, rates: config.rates ?? {} };
   const assetsUrl = () => config.assetsUrl ?? state.bucketUrl ?? `${state.url}/assets`;
   const metrics = new Metrics(db, config.dataDir);
   const endpoints = new Endpoints(db, new SecretBox(keyRing));
@@ -81,8 +82,10 @@ export function createContext(
     onOutcome: (outcome) => metrics.deliveries.inc({ outcome }),
   });
   const wakeup = kind.wakeup(db, dirs.database);
-  const slots = config.workers * slotsOf(thisMachine(), config.workers);
-  const expectedEnds = new ExpectedEnds(() => firstInQueue(db, queueHeadSize), slots);
+  const etaEstimator = new EtaEstimator(
+    () => firstInQueue(db, queueHeadSize),
+    () => state.slots,
+  );
   const { supervisor, announceJob } = createSupervisor({
     config,
     log,
@@ -90,7 +93,7 @@ export function createContext(
     metrics,
     wakeup,
     onEvent: () => delivery.wake(),
-    onJobMessage: (message) => expectedEnds.record(message),
+    onJobMessage: (message) => etaEstimator.record(message),
   });
   const bundleManager = new BundleManager({
     config,
@@ -105,7 +108,7 @@ export function createContext(
     log,
     metrics,
     endpoints,
-    expectedEnds,
+    etaEstimator,
     bundleManager,
     assetsUrl,
     inputs: files.inputs,

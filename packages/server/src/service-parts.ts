@@ -17,10 +17,18 @@ import { createMetricsApp } from './web/http/metrics-app.js';
 import type { JobMessage } from './work/processes/messages.js';
 import { Supervisor } from './work/processes/supervisor.js';
 
+/**
+ * How many connections may wait to be accepted. Linux drops further ones, whose clients try again only after a second or
+ * more. Node's default of 511 overflows under `npm run bench hostile`, where 600 connections come every second. The system
+ * may set a lower limit.
+ */
+const backlog = 4_096;
+
+/** Returns the port, which the system chooses if it is 0. */
 export function listen(server: HttpServer, host: string, port: number): Promise<number> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
-    server.listen(port, host, () => {
+    server.listen({ port, host, backlog }, () => {
       server.off('error', reject);
       resolve((server.address() as AddressInfo).port);
     });

@@ -11,7 +11,7 @@ export const cpuMemory = ({ memory }: Pick<Skeleton, 'memory'>, precision: Preci
  * Why this machine cannot run a bundle that needs a GPU, and what to do. Undefined if it can, or if the bundle needs
  * no GPU. The CPU is accepted only if it is named.
  */
-export async function whyNotHere(
+export async function requirementProblem(
   manifest: ManifestWithoutGraphs,
   skeleton: Skeleton,
   { device, precision }: { readonly device: Device; readonly precision: Precision },

@@ -23,10 +23,10 @@ import {
   sha256Of,
   verifyBundle,
 } from '@gen3d/engine/bundles';
-import { renameOver, syncFolder } from '@gen3d/engine/files';
+import { replaceFile, syncFolder } from '@gen3d/engine/files';
 import { type Dispatcher, EnvHttpProxyAgent } from 'undici';
 import { download, isDiskFull, reason, UnfinishedError } from './download.js';
-import { cpuMemory, whyNotHere } from './gpu-requirement.js';
+import { cpuMemory, requirementProblem } from './gpu-requirement.js';
 import { assemble, checkpointsOf, weightBytes } from './skeleton/assemble.js';
 import { type CheckpointOptions, findSource, type Source } from './source.js';
 
@@ -165,7 +165,7 @@ async function checkSpace(source: Source, draft: string, { onStart }: PullOption
 /** @throws {BundleError} if the bundle needs a GPU and there is none */
 async function checkDevice({ manifest, recipe }: Source, { device = 'auto' }: PullOptions): Promise<void> {
   if (!recipe) return;
-  const problem = await whyNotHere(manifest, recipe.needs, { device, precision: recipe.origin.precision });
+  const problem = await requirementProblem(manifest, recipe.needs, { device, precision: recipe.origin.precision });
   if (problem !== undefined) throw new BundleError(`${problem}. \`gen3d doctor\` shows the devices of this machine`);
 }
 
@@ -260,7 +260,7 @@ function isRunning(pid: number): boolean {
 /** Gives the finished draft its name. A bundle of that name is moved away immediately before. */
 async function install(draft: string, target: string): Promise<void> {
   const retired = `${draft}.${randomBytes(4).toString('hex')}`;
-  const hadOlder = await renameOver(target, retired).then(
+  const hadOlder = await replaceFile(target, retired).then(
     () => true,
     (cause: NodeJS.ErrnoException) => {
       if (cause.code === 'ENOENT') return false;
@@ -270,7 +270,7 @@ async function install(draft: string, target: string): Promise<void> {
       });
     },
   );
-  await renameOver(draft, target);
+  await replaceFile(draft, target);
   await syncFolder(join(target, '..'));
   if (hadOlder) await rm(retired, { recursive: true, force: true });
 }

@@ -1,5 +1,5 @@
 import { phaseOf } from '@gen3d/schema/rules';
-import { isTerminal, type JobOutlook, type Task } from '@gen3d/sdk';
+import { isTerminal, type JobEstimate, type Task } from '@gen3d/sdk';
 import type { PullProgress } from '@gen3d/weights';
 import type { Ora } from 'ora';
 import { bytes, duration } from './format.js';
@@ -72,9 +72,9 @@ class RedrawnProgress implements ProgressDisplay {
 /** Returns a listener that shows the progress of a photo's job until it ends. */
 export const showState =
   (display: ProgressDisplay, name: string) =>
-  (task: Task, outlook: JobOutlook): void => {
+  (task: Task, estimate: JobEstimate): void => {
     if (isTerminal(task.status)) return;
-    display.update(name, `${phaseOf(task, outlook)}, ${Math.round(task.progress)} %`);
+    display.update(name, `${phaseOf(task, estimate)}, ${Math.round(task.progress)} %`);
   };
 
 /** Shows the progress of a download: a bar on a terminal, otherwise one line per file. */

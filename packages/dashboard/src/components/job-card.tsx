@@ -3,7 +3,7 @@ import { describeWarnings, phaseOf } from '@gen3d/schema/rules';
 import type { TargetedEvent } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { capitalized, dateTime, relativeTime } from '../format.js';
-import { jobName, outlookOf, retryMayHelp, statusLabels } from '../labels.js';
+import { estimateOf, jobName, retryMayHelp, statusLabels } from '../labels.js';
 import { keptPhoto } from '../photos/kept-photos.js';
 import type { Upload } from '../photos/uploads.js';
 import { useSession } from '../session.js';
@@ -136,7 +136,7 @@ export function JobCard({ job, preview, selected, onSelect, onCancel, onRetry }:
           </span>
         ) : (
           <time dateTime={created_at} title={dateTime(created_at)}>
-            {queue_position === null ? relativeTime(created_at) : capitalized(phaseOf(job, outlookOf(job)))}
+            {queue_position === null ? relativeTime(created_at) : capitalized(phaseOf(job, estimateOf(job)))}
           </time>
         )}
       </div>

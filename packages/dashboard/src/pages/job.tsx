@@ -14,7 +14,7 @@ import { OtherFormats } from '../components/other-formats.js';
 import { CopyableLink, ShareModel } from '../components/share-model.js';
 import { capitalized, dateTime, fileSize, milliseconds, seconds, usd } from '../format.js';
 import { cancelJob, deleteConsequence, deleteJob, retryJob, setHidden } from '../job-requests.js';
-import { failureAdvice, jobName, outlookOf, retryMayHelp } from '../labels.js';
+import { estimateOf, failureAdvice, jobName, retryMayHelp } from '../labels.js';
 import { useTitle } from '../layout.js';
 import { usePolling } from '../polling.js';
 import { useSession } from '../session.js';
@@ -169,7 +169,7 @@ function WaitingView({ job, photo }: { job: GalleryJob; photo: string | undefine
     <div class="model waiting">
       {photo && <img src={photo} alt="As uploaded" />}
       <div class="overlay">
-        <p role="status">{capitalized(phaseOf(job, outlookOf(job)))}</p>
+        <p role="status">{capitalized(phaseOf(job, estimateOf(job)))}</p>
         <progress max={100} value={job.progress} aria-label="Progress" />
       </div>
     </div>

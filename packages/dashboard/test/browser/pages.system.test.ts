@@ -14,6 +14,14 @@ test('the pages of usage and of the operator have figures', async () => {
   expect(errors).toEqual([]);
 });
 
+test('an operator without jobs reads which bundle makes better shapes on this machine', async () => {
+  const { page } = await signedIn();
+  const hint = page.locator('p', { hasText: 'For better shapes' });
+  expect(await hint.textContent()).toMatch(
+    /^For better shapes, pull TripoSR on the operator page \(1\.7\sGB, MIT; about \d.*\sa photo on the CPU of /,
+  );
+});
+
 test('the operator cancels a job of any account', async () => {
   const { page, errors } = await galleryWith(['blue vase.png', 'red ball.png']);
   await page.getByRole('link', { name: 'Operator', exact: true }).click();

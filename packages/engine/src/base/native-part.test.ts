@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { NativePartError } from './errors.js';
-import { loadNativePart, whyNotLoaded } from './native-part.js';
+import { loadNativePart, loadProblem } from './native-part.js';
 
 const dlopenFailed = (message: string) => Object.assign(new Error(message), { code: 'ERR_DLOPEN_FAILED' });
 const on = (platform: NodeJS.Platform, arch: NodeJS.Architecture = 'x64') =>
@@ -36,7 +36,7 @@ test.each<[string, Error, typeof process, string]>([
     "its library for darwin x64 is missing or damaged (Cannot find module '../bin/darwin/x64/a.node'). Install gen3d again on this machine, with optional dependencies",
   ],
 ])('the message names the fix: %s', (_, cause, system, expected) => {
-  expect(whyNotLoaded('part', cause, system)).toBe(expected);
+  expect(loadProblem('part', cause, system)).toBe(expected);
 });
 
 test('a part that cannot be loaded throws a NativePartError with its cause', () => {

@@ -9,12 +9,12 @@ export function loadNativePart<T>(name: string, load: () => T): T {
   try {
     return load();
   } catch (cause) {
-    throw new NativePartError(`${name} cannot be loaded: ${whyNotLoaded(name, cause)}`, { cause });
+    throw new NativePartError(`${name} cannot be loaded: ${loadProblem(name, cause)}`, { cause });
   }
 }
 
 /** The reason and the remedy, in one or two sentences. */
-export function whyNotLoaded(name: string, cause: unknown, { platform, arch, version } = process): string {
+export function loadProblem(name: string, cause: unknown, { platform, arch, version } = process): string {
   const message = cause instanceof Error ? cause.message : String(cause);
   if (message.includes('NODE_MODULE_VERSION')) {
     return `it was built for another version of Node than ${version}. Run \`npm rebuild ${name}\` with this version`;

@@ -179,11 +179,11 @@ export type StepsDecoder = Extract<BoxDecoder, { kind: 'steps' }>;
 const MatteInput = ImageInput.extend({
   quick: z
     .strictObject({
-      locate: side.describe('S of a first look at the whole photo'),
-      closeUp: side.describe('S of a second look, at the part that shows the object'),
+      locate: side.describe('S of a first pass over the whole photo'),
+      closeUp: side.describe('S of the refinement pass, over the part that shows the object'),
     })
     .optional()
-    .describe('smaller values of S that the graph also accepts; `size` is then only for photos that remain undecided'),
+    .describe('smaller values of S that the graph also accepts; `size` is then only for photos that remain uncertain'),
 });
 
 export const MatteManifest = z.strictObject({

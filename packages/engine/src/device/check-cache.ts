@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { renameOver } from '../files.js';
+import { replaceFile } from '../files.js';
 
 /** null is Infinity, which JSON does not have. */
 const Figure = z.number().nullable();
@@ -41,7 +41,7 @@ export async function saveVerdict(folder: string, key: string, verdict: Verdict)
   const draft = `${fileIn(folder)}.${randomBytes(6).toString('hex')}`;
   try {
     await writeFile(draft, `${JSON.stringify({ ...(await read(folder)), [key]: verdict }, null, 2)}\n`);
-    await renameOver(draft, fileIn(folder));
+    await replaceFile(draft, fileIn(folder));
   } catch {
     await rm(draft, { force: true }).catch(() => {});
   }

@@ -25,11 +25,11 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true }));
 
 test('auto chooses a working device, and reports why the ones before it were rejected', async () => {
-  const { provider, adapter, passedOver } = await chooseDevice('auto', [ball]);
-  expect(passedOver.map((report) => report.provider)).toEqual(
+  const { provider, adapter, rejected } = await chooseDevice('auto', [ball]);
+  expect(rejected.map((report) => report.provider)).toEqual(
     accelerators.slice(0, provider === 'cpu' ? accelerators.length : accelerators.indexOf(provider)),
   );
-  for (const { problem } of passedOver) expect(problem).toMatch(/\w{3}/);
+  for (const { problem } of rejected) expect(problem).toMatch(/\w{3}/);
   if (adapter) expect(isSoftware(adapter)).toBe(false);
 });
 
@@ -41,7 +41,7 @@ test('a named device that cannot be used is an error, and never replaced', async
 });
 
 test('cpu is chosen without any check', async () => {
-  expect(await chooseDevice('cpu', [ball])).toEqual({ provider: 'cpu', passedOver: [] });
+  expect(await chooseDevice('cpu', [ball])).toEqual({ provider: 'cpu', rejected: [] });
 });
 
 test('a probe of a folder without a bundle fails with the reason, and does not throw', async () => {
@@ -84,9 +84,9 @@ const lavapipe = 'adapter' in found && found.adapter && isSoftware(found.adapter
 
 describe.runIf(lavapipe)('on a machine whose only Vulkan driver runs on the CPU', () => {
   test('auto rejects WebGPU and names the adapter', async () => {
-    const { provider, passedOver } = await chooseDevice('auto', []);
+    const { provider, rejected } = await chooseDevice('auto', []);
     expect(provider).toBe('cpu');
-    const webgpu = passedOver.find((report) => report.provider === 'webgpu');
+    const webgpu = rejected.find((report) => report.provider === 'webgpu');
     expect(webgpu?.problem).toMatch(/(llvmpipe|SwiftShader).* is not a GPU/);
   });
 

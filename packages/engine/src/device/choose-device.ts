@@ -36,7 +36,7 @@ export interface ChosenDevice {
   readonly provider: Provider;
   readonly adapter?: Adapter;
   /** The providers that `auto` rejected, each with its problem. */
-  readonly passedOver: readonly DeviceReport[];
+  readonly rejected: readonly DeviceReport[];
   /** Approximate seconds per photo, if a bundle of the kind `steps` runs on the CPU. */
   readonly expectedSeconds?: number;
 }
@@ -52,21 +52,21 @@ export async function chooseDevice(
   bundles: readonly Bundle[],
   options: InspectOptions = {},
 ): Promise<ChosenDevice> {
-  if (device === 'cpu') return { provider: 'cpu', passedOver: [] };
-  const passedOver: DeviceReport[] = [];
+  if (device === 'cpu') return { provider: 'cpu', rejected: [] };
+  const rejected: DeviceReport[] = [];
   for (const provider of device === 'auto' ? accelerators : [device]) {
     const report = await inspectDevice(provider, bundles, options);
     if (report.problem === undefined) {
-      return { provider, ...(report.adapter && { adapter: report.adapter }), passedOver };
+      return { provider, ...(report.adapter && { adapter: report.adapter }), rejected };
     }
-    passedOver.push(report);
+    rejected.push(report);
   }
   if (device !== 'auto') {
     throw new BundleError(
-      `The device ${device} cannot be used: ${passedOver[0]!.problem}. \`--device auto\` chooses one that works`,
+      `The device ${device} cannot be used: ${rejected[0]!.problem}. \`--device auto\` chooses one that works`,
     );
   }
-  return { provider: 'cpu', passedOver };
+  return { provider: 'cpu', rejected };
 }
 
 /** Checks for a provider and compares these bundles on it with the CPU, each in its own process. */

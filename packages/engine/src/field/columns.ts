@@ -282,7 +282,7 @@ function depthRange(
   steps: number,
 ): { near: number; far: number } {
   const count = size * size;
-  // An object may be thinner than a column and cover none of them by much.
+  // A needle may be thinner than a column, so that it covers every column only in part.
   const minCoverage = Math.min(0.2, 0.5 * matte.reduce((max, coverage) => Math.max(max, coverage), 0));
   let [near, far] = [1, -1];
   for (let i = 0; i < count; i++) {

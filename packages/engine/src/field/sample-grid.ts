@@ -33,7 +33,7 @@ const batchSize = 1 << 16;
 /**
  * Samples a field on a grid of cubic cells over its bounds, from coarse to fine: each of three lattices is evaluated
  * only where the surface can cross it. Evaluated samples equal those of a dense grid; the others are interpolated,
- * which keeps their side.
+ * and stay on their side of the surface.
  *
  * The outermost samples are forced outside, so that the surface is closed even where a field's bounds are wrong.
  * Memory: 4 bytes per sample of the whole grid (226 MB for a cube of 384), and an eighth of that for the previous

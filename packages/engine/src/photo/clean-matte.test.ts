@@ -17,7 +17,7 @@ function discs(...all: readonly Disc[]): Matte {
 
 const at = ({ width, data }: Matte, x: number, y: number) => data[y * width + x];
 
-test('a tiny speck far from the object is removed, and the object does not change', () => {
+test('a tiny island far from the object is removed, and the object does not change', () => {
   const object = discs([100, 80, 40]);
   expect(cleanMatte(discs([100, 80, 40], [190, 10, 2]))).toEqual(object);
 });
@@ -50,7 +50,7 @@ test('the soft edge of an object is kept', () => {
   expect(at(cleaned, 141, 80)).toBe(20);
 });
 
-test('only haze or only a speck is not an object', () => {
+test('only haze or only an island is not an object', () => {
   expect(cleanMatte(discs([100, 80, 60, 100]))).toBeUndefined();
   expect(cleanMatte(discs([100, 80, 1]))).toBeUndefined();
   expect(cleanMatte(discs())).toBeUndefined();

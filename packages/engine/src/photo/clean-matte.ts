@@ -7,7 +7,7 @@ const objectPeak = 128;
 /** Minimum share of the image that an object covers: 23 x 23 pixels of 1024 x 1024. Anything smaller is noise. */
 const minObjectShare = 0.0005;
 
-/** A patch of this share of the main one is a second object (the other shoe) and not a speck, wherever it is. */
+/** A patch of this share of the main one is a second object (the other shoe) and not an island, wherever it is. */
 const companionShare = 0.05;
 
 /**
@@ -20,7 +20,7 @@ const nearbyDistance = 0.04;
 const fringe = 3;
 
 /**
- * Removes haze and tiny specks far from the main object; keeps its soft edges and everything that may belong to it.
+ * Removes haze and tiny islands far from the main object; keeps its soft edges and everything that may belong to it.
  *
  * @returns undefined if nothing in the matte is an object
  */

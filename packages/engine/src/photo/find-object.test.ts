@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Rectangle } from './enlarge-matte.js';
-import { findObject, type Look } from './find-object.js';
+import { findObject, type Pass } from './find-object.js';
 
 const photo = { width: 800, height: 400, data: new Uint8Array(4 * 800 * 400).fill(255) };
 const input = { size: 256 };
@@ -8,9 +8,9 @@ const quick = { locate: 64, closeUp: 128 };
 const whole = { left: 0, top: 0, width: 800, height: 400 };
 
 /** A disc of 40 pixels around 600, 200 of the photo, with the coverage that `coverageAt` returns for the size. */
-function looks(coverageAt: (size: number) => number) {
+function passes(coverageAt: (size: number) => number) {
   const seen: Array<{ part: Rectangle; size: number }> = [];
-  const look: Look = async (part, size) => {
+  const pass: Pass = async (part, size) => {
     seen.push({ part, size });
     const data = new Uint8Array(size * size);
     for (let i = 0; i < data.length; i++) {
@@ -20,12 +20,12 @@ function looks(coverageAt: (size: number) => number) {
     }
     return { width: size, height: size, data, colors: new Uint8Array(3 * data.length).fill(255) };
   };
-  return { look, seen };
+  return { pass, seen };
 }
 
-test('the matte comes from a close-up of the part in which the first look found the object', async () => {
-  const { look, seen } = looks(() => 255);
-  const matte = (await findObject(photo, { ...input, quick }, look))!;
+test('the matte comes from a close-up of the part in which the first pass found the object', async () => {
+  const { pass, seen } = passes(() => 255);
+  const matte = (await findObject(photo, { ...input, quick }, pass))!;
   expect(seen.map(({ size }) => size)).toEqual([64, 128]);
   expect(seen[0]!.part).toEqual(whole);
   const { left, top, width, height } = seen[1]!.part;
@@ -41,29 +41,29 @@ test('the matte comes from a close-up of the part in which the first look found 
 
 test.each([
   ['finds nothing', 0, [64, 256]],
-  ['is undecided about the object', 140, [64, 256]],
-])('if the first look %s, one look at full size decides', async (_, coverage, sizes) => {
-  const { look, seen } = looks((size) => (size === 64 ? coverage : 255));
-  const matte = (await findObject(photo, { ...input, quick }, look))!;
+  ['is uncertain about the object', 140, [64, 256]],
+])('if the first pass %s, one pass at full size decides', async (_, coverage, sizes) => {
+  const { pass, seen } = passes((size) => (size === 64 ? coverage : 255));
+  const matte = (await findObject(photo, { ...input, quick }, pass))!;
   expect(seen.map(({ size }) => size)).toEqual(sizes);
   expect(matte.data[200 * 800 + 600]).toBe(255);
 });
 
-test('if the close-up finds nothing, one look at the whole photo at full size decides', async () => {
-  const { look, seen } = looks((size) => (size === 128 ? 0 : 255));
-  const matte = (await findObject(photo, { ...input, quick }, look))!;
+test('if the close-up finds nothing, one pass at the whole photo at full size decides', async () => {
+  const { pass, seen } = passes((size) => (size === 128 ? 0 : 255));
+  const matte = (await findObject(photo, { ...input, quick }, pass))!;
   expect(seen.at(-1)).toEqual({ part: whole, size: 256 });
   expect(seen).toHaveLength(3);
   expect(matte.data[200 * 800 + 600]).toBe(255);
 });
 
-test('a network of one size looks once', async () => {
-  const { look, seen } = looks(() => 255);
-  expect((await findObject(photo, input, look))!.data[200 * 800 + 600]).toBe(255);
+test('a network of one size takes one pass', async () => {
+  const { pass, seen } = passes(() => 255);
+  expect((await findObject(photo, input, pass))!.data[200 * 800 + 600]).toBe(255);
   expect(seen).toEqual([{ part: whole, size: 256 }]);
 });
 
 test('a photo without an object has no matte', async () => {
-  const { look } = looks(() => 0);
-  expect(await findObject(photo, { ...input, quick }, look)).toBeUndefined();
+  const { pass } = passes(() => 0);
+  expect(await findObject(photo, { ...input, quick }, pass)).toBeUndefined();
 });

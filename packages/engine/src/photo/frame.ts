@@ -1,7 +1,7 @@
-import { EngineError } from '../base/errors.js';
 import { boundsOf, type Cutout, type Matte, type RgbaImage } from '../base/image.js';
 import type { ReconstructionManifest } from '../bundle/manifest.js';
 import { foregroundColors } from './foreground-colors.js';
+import { noForeground } from './matte.js';
 import { type FloatImage, resample, type Window } from './resample.js';
 
 export interface FrameOptions {
@@ -93,7 +93,7 @@ function alphaChannel({ width, height, data }: RgbaImage): FloatImage {
 function windowAround(matte: Matte, foregroundRatio: number): Window {
   // The soft edge belongs to the box, as in the code that TripoSR and TripoSG were published with.
   const bounds = boundsOf(matte, visibleCoverage) && boundsOf(matte, 1);
-  if (!bounds) throw new EngineError('no_foreground', 'No object stands out from the background of this image.');
+  if (!bounds) throw noForeground(matte);
   const { left, top, right, bottom } = bounds;
   const side = Math.max(right - left, bottom - top) / foregroundRatio;
   return { left: (left + right - side) / 2, top: (top + bottom - side) / 2, side };

@@ -65,7 +65,8 @@ function found(matte: Matte | undefined, image: RgbaImage): Matte {
 /** A smaller image may not show what separates an object from its background, so the advice is a larger image. */
 const minAdvisableSide = 64;
 
-function noForeground({ width, height }: RgbaImage): EngineError {
+/** @param image the photo or its matte */
+export function noForeground({ width, height }: Pick<RgbaImage, 'width' | 'height'>): EngineError {
   const advice =
     Math.min(width, height) < minAdvisableSide
       ? `It has only ${width} x ${height} pixels: send a larger one.`

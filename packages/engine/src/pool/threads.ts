@@ -56,9 +56,9 @@ export interface PipelineObserver {
 
 /** Milliseconds that a photo spent at the device. */
 export interface DeviceTimes {
-  /** Running networks for this photo, without loading them. */
+  /** Time in the networks for this photo. Loading them is not included. */
   readonly deviceMs: number;
-  /** Waiting while the device worked for other photos or loaded a network. `stats.stageMs` does not contain it. */
+  /** Time in which the device worked for other photos or loaded a network. `stats.stageMs` does not include it. */
   readonly deviceWaitMs: number;
 }
 

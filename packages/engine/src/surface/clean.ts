@@ -1,7 +1,7 @@
 import type { TriangleMesh } from '../base/mesh.js';
 
 /**
- * Drops specks around the object: closed parts of less than `minShare` of the largest part's volume and less than
+ * Drops islands around the object: closed parts of less than `minShare` of the largest part's volume and less than
  * `minLength` of the longest part's length. Thin parts that lost their connection, such as the leg of a chair, stay.
  * Also drops bubbles inside the object, which are invisible and would take triangles and texture. Holes through it
  * stay.
@@ -31,7 +31,7 @@ export interface Parts {
   readonly count: number;
 }
 
-/** The volume of each part, summed over tetrahedra from the origin to its triangles; negative for a bubble. */
+/** The volume of each part, summed over tetrahedra from the origin to its triangles; negative for a cavity. */
 export function partVolumes({ positions, indices }: TriangleMesh, { partOf, count }: Parts): Float64Array {
   const volumes = new Float64Array(count);
   for (let t = 0; t < indices.length; t += 3) {

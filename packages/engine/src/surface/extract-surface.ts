@@ -28,10 +28,10 @@ const tolerance = 0.5;
 const minResolution = 24;
 
 /**
- * The surface of a sampled field: a closed, outward wound 2-manifold without specks, of as many triangles as its shape
+ * The surface of a sampled field: a closed, outward wound 2-manifold without islands, of as many triangles as its shape
  * needs, but at most `maxTriangles`.
  *
- * Changes `sampled`: rods that join loose parts are written into it (see `joinParts`).
+ * Changes `sampled`: bridges that join loose parts are written into it (see `joinParts`).
  *
  * If a shape has too many holes and parts for `maxTriangles`, it is sampled again at half the resolution, which removes
  * some.
@@ -46,7 +46,7 @@ export async function extractSurface(
 ): Promise<TriangleMesh> {
   for (let grid = sampled; ; ) {
     let raw = clean(marchingCubes(grid, field.threshold));
-    // Not if the mesh is projected later: that would move the rods' vertices onto the field's surface, which has no rods.
+    // Not if the mesh is projected later: that would move the bridges' vertices onto the field's surface, which has no bridges.
     if (!field.projects && joinParts(grid, raw, field.threshold, field.camera)) {
       raw = clean(marchingCubes(grid, field.threshold));
     }

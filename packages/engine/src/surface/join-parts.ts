@@ -8,7 +8,7 @@ import { type Point, PointGrid } from './point-grid.js';
 const maxGap = 0.06;
 
 /**
- * Minimum and maximum radius of a rod, in cells. A thinner one would fall between the samples; a thicker one would join
+ * Minimum and maximum radius of a bridge, in cells. A thinner one would fall between the samples; a thicker one would join
  * no better.
  */
 const [minRadius, maxRadius] = [1.5, 3];
@@ -18,11 +18,11 @@ const maxVertices = 4096;
 
 /**
  * Joins loose parts, such as the rear leg of a chair that the network put slightly too far behind the seat, to the
- * largest part or to one that is already joined to it. If the object hides a short gap from the camera, writes a rod
- * along it into the grid (specks, which `clean` drops, count as the object). What the camera could see of a rod is left
+ * largest part or to one that is already joined to it. If the object hides a short gap from the camera, writes a bridge
+ * along it into the grid (islands, which `clean` drops, count as the object). What the camera could see of a bridge is left
  * out, to within a cell.
  *
- * @param mesh the surface of `grid` at `threshold` after `clean` (bubbles would count as parts), in camera space
+ * @param mesh the surface of `grid` at `threshold` after `clean` (cavities would count as parts), in camera space
  * @returns whether any part was joined; if not, the grid is unchanged
  */
 export function joinParts(grid: ScalarGrid, mesh: TriangleMesh, threshold: number, camera: Camera): boolean {
@@ -45,7 +45,7 @@ export function joinParts(grid: ScalarGrid, mesh: TriangleMesh, threshold: numbe
       if (!gap) continue;
       const radius = Math.sqrt(volumes[part]! / (Math.PI * lengths[part]!));
       const clamped = Math.min(Math.max(radius, minRadius * grid.cell), maxRadius * grid.cell);
-      addRod(grid, threshold, gap, clamped, hidden);
+      addBridge(grid, threshold, gap, clamped, hidden);
       for (const vertex of vertices[part]!) body.add(vertex);
       loose.delete(part);
     }
@@ -88,8 +88,8 @@ function shortestHiddenGap(
 }
 
 /**
- * Whether a gap is hidden along its whole length, except within a cell of its ends. `addRod` leaves out what is
- * visible, so a rod along a partly visible gap would join nothing.
+ * Whether a gap is hidden along its whole length, except within a cell of its ends. `addBridge` leaves out what is
+ * visible, so a bridge along a partly visible gap would join nothing.
  */
 function isGapHidden(
   [a, b]: readonly [Point, Point],
@@ -122,7 +122,7 @@ function isHidden(
 }
 
 /** Adds the hidden samples of a capsule. The density is the threshold at its surface and falls by 1 per cell. */
-function addRod(
+function addBridge(
   { values, size, origin, cell }: ScalarGrid,
   threshold: number,
   [a, b]: readonly [Point, Point],

@@ -21,11 +21,11 @@ describe('clean', () => {
     expect(triangles(object)).toBeGreaterThan(triangles(meshOf(64, seat)));
   });
 
-  test('drops only a speck next to the object and a bubble inside it', () => {
+  test('drops only a island next to the object and a cavity inside it', () => {
     const object = ball(0.5, -0.3);
-    const [speck, bubble, second] = [ball(0.045, 0.8), ball(0.2, -0.3), ball(0.2, 0.6, 0.6)];
+    const [island, cavity, second] = [ball(0.045, 0.8), ball(0.2, -0.3), ball(0.2, 0.6, 0.6)];
     const dirty = meshOf(64, (x, y, z) =>
-      Math.max(Math.min(object(x, y, z), -bubble(x, y, z)), speck(x, y, z), second(x, y, z)),
+      Math.max(Math.min(object(x, y, z), -cavity(x, y, z)), island(x, y, z), second(x, y, z)),
     );
     const wanted = meshOf(64, (x, y, z) => Math.max(object(x, y, z), second(x, y, z)));
     expect(triangles(clean(dirty))).toBe(triangles(wanted));

@@ -88,9 +88,9 @@ describe('packing charts', () => {
     expect(packCharts({ ...both, chartOfTriangle, count: 2 }, 0.004).side).toBeLessThan(1.03 * alone.side);
   });
 
-  test('keeps thousands of specks apart whose padding needs more space than they do', () => {
-    const specks = Array.from({ length: 2_000 }, () => ({ left: 0, top: 0, right: 1e-3, bottom: 1e-3 }));
-    expect(smallestGap(packed(specks, 4 / 256))).toBeGreaterThan(0);
+  test('keeps thousands of tiny charts apart whose padding needs more space than they do', () => {
+    const tiny = Array.from({ length: 2_000 }, () => ({ left: 0, top: 0, right: 1e-3, bottom: 1e-3 }));
+    expect(smallestGap(packed(tiny, 4 / 256))).toBeGreaterThan(0);
   });
 
   test('accepts charts without area and coordinates that are not numbers', () => {

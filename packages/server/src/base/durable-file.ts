@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { closeSync, linkSync, openSync, renameSync, rmSync } from 'node:fs';
 import { link, mkdir, open, readFile, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { renameOver, syncFolder } from '@gen3d/engine/files';
+import { replaceFile, syncFolder } from '@gen3d/engine/files';
 
 /**
  * Writes a file atomically and durably: after a crash it exists either whole or not at all. Draft, fsync, rename, fsync of
@@ -22,7 +22,7 @@ export async function writeDurably(path: string, bytes: Uint8Array, mode?: numbe
     } finally {
       await file.close();
     }
-    await renameOver(draft, path);
+    await replaceFile(draft, path);
   } catch (error) {
     await rm(draft, { force: true });
     throw error;

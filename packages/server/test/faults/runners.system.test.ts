@@ -139,7 +139,7 @@ test('a photo that crashes the engine costs other jobs at most one attempt', { t
   const attempts = await db.selectFrom('jobs').select(['id', 'attempt']).orderBy('id').execute();
   const attemptsOf = new Map(attempts.map(({ id, attempt }) => [id, attempt]));
   expect(attemptsOf.get(crashing)).toBe(3);
-  // Only the first crash may affect other jobs: those in the other slots, of which there is one per core.
+  // Only the first crash may affect other jobs: those in the other slots, of which there is at most one per core.
   const lost = needles.map((id) => attemptsOf.get(id)! - 1).reduce((sum, count) => sum + count);
   expect(lost).toBeLessThan(availableParallelism());
   expect(server.timesLogged('runner crashed')).toBe(3);

@@ -124,7 +124,7 @@ test('an image that cannot be stored gives 503 and creates no job; an image at a
   expect(await keysIn(bucket)).toHaveLength(1);
 });
 
-test('a job whose image cannot be read is handed back without counting an attempt, and is done later', async () => {
+test('a job whose image cannot be read is released without counting an attempt, and is done later', async () => {
   const { server, db } = await withBucket(withRunner);
   s3.proxy().plan(/^GET .*GetObject/, ...Array(6).fill('cut'));
   const id = await create(server);

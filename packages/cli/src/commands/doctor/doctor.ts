@@ -189,11 +189,11 @@ async function offerFindings(config: Config): Promise<Finding[]> {
 
 /** The bundles of the catalog that this machine cannot run. */
 async function gpuFindings(config: Config): Promise<Finding[]> {
-  const { modelDirs, readCatalogs, whyNotHere } = await import('@gen3d/weights');
+  const { modelDirs, readCatalogs, requirementProblem } = await import('@gen3d/weights');
   const findings: Finding[] = [];
   for (const { manifest, skeleton } of await readCatalogs(modelDirs(config)).catch(() => [])) {
     const { device } = config;
-    const text = skeleton && (await whyNotHere(manifest, skeleton, { device, precision: 'fp16' }));
+    const text = skeleton && (await requirementProblem(manifest, skeleton, { device, precision: 'fp16' }));
     if (text) findings.push({ topic: `model ${manifest.name}`, level: 'note', text });
   }
   return findings;

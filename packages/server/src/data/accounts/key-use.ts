@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { Db } from '../db/database.js';
 import { currentTime } from '../db/time.js';
-import { whyFailed } from '../db/unavailable.js';
+import { failureReason } from '../db/unavailable.js';
 
 const intervalMs = 60_000;
 
@@ -28,6 +28,6 @@ export class KeyUse {
       .set({ last_used_at: currentTime(this.#db) })
       .where('id', '=', keyId)
       .execute()
-      .catch((error: unknown) => this.#log.warn({ keyId, ...whyFailed(error) }, 'cannot record the use of a key'));
+      .catch((error: unknown) => this.#log.warn({ keyId, ...failureReason(error) }, 'cannot record the use of a key'));
   }
 }

@@ -1,16 +1,18 @@
 import { expect, test } from 'vitest';
 import { site } from '../../../test/kit.js';
-import { whyHidden } from './visibility.js';
+import { visibilityProblem } from './visibility.js';
 
 test('public assets cause no warning', async () => {
   const url = await site((_request, response) => response.end('glTF'));
-  expect(await whyHidden(`${url}/sample/model.glb`)).toBeUndefined();
+  expect(await visibilityProblem(`${url}/sample/model.glb`)).toBeUndefined();
 });
 
 test('private or unreachable assets cause a warning that says what to do', async () => {
   const url = `${await site((_request, response) => response.writeHead(403).end())}/sample/model.glb`;
-  expect(await whyHidden(url)).toContain(
+  expect(await visibilityProblem(url)).toContain(
     `The assets are not public: ${url} returned HTTP 403; see docs/operations/s3.md`,
   );
-  expect(await whyHidden('http://127.0.0.1:1/model.glb')).toContain('no response from http://127.0.0.1:1; see docs');
+  expect(await visibilityProblem('http://127.0.0.1:1/model.glb')).toContain(
+    'no response from http://127.0.0.1:1; see docs',
+  );
 });

@@ -5,7 +5,7 @@ const timeoutMs = 10_000;
  * Why browsers cannot load `url`, as a sentence for the operator, or undefined if they can. A new bucket is private, and
  * otherwise the first user would discover that.
  */
-export async function whyHidden(url: string): Promise<string | undefined> {
+export async function visibilityProblem(url: string): Promise<string | undefined> {
   const advice =
     'see docs/operations/s3.md for the policy of the bucket, or set --assets-url to the public address of the assets';
   try {

@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module';
-import { NativePartError, whyNotLoaded } from '@gen3d/engine/bundles';
+import { loadProblem, NativePartError } from '@gen3d/engine/bundles';
 import type BetterSqlite from 'better-sqlite3';
 import { ConfigError } from '../../base/errors.js';
 import { loadNodeSqlite, type NodeDatabase, type NodeSqlite, type NodeStatement } from './node-sqlite.js';
@@ -28,7 +28,7 @@ export interface SqliteStatement {
 export interface SqliteOptions {
   /** How long a statement blocks the thread while another process holds a lock. */
   busyTimeoutMs: number;
-  /** Also requires that the file exists. */
+  /** Opens the file for reading only. Fails if it does not exist. */
   readonly?: boolean;
 }
 
@@ -85,7 +85,7 @@ function load(): SqliteLibrary {
 
 const missingSqlite = (cause: unknown) =>
   new NativePartError(
-    `SQLite cannot be loaded. Update Node to 22.16 or later, which has its own, or repair better-sqlite3: ${whyNotLoaded('better-sqlite3', cause)}`,
+    `SQLite cannot be loaded. Update Node to 22.16 or later, which has its own, or repair better-sqlite3: ${loadProblem('better-sqlite3', cause)}`,
     { cause },
   );
 

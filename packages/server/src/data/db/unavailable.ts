@@ -23,5 +23,5 @@ export const mayBeCommitted = (error: unknown): boolean =>
     : isSqliteError(error) && error.code.startsWith('SQLITE_IOERR');
 
 /** The log fields of an error. An unavailable database is logged without a stack trace, which would not help. */
-export const whyFailed = (error: unknown): { reason: string } | { err: unknown } =>
+export const failureReason = (error: unknown): { reason: string } | { err: unknown } =>
   isUnavailable(error) ? { reason: error.message } : { err: error };

@@ -7,7 +7,7 @@ import {
   everyAccount,
   expireLeasesOf,
   firstInQueue,
-  handBack,
+  release,
   renew,
   type SkippedAccounts,
 } from './claim.js';
@@ -51,7 +51,7 @@ describe('a claim', () => {
     const wrong = 5 * 86_400_000;
     await claim(db, by('a', wrong));
     const { lease } = (await claim(db, by('a', wrong)))!;
-    await handBack(db, lease, { ms: 15_000, now: wrong });
+    await release(db, lease, { ms: 15_000, now: wrong });
     expect(await claim(db, by('b', 0))).toMatchObject({ id: ids[0] });
     expect(await claim(db, by('b', 0))).toMatchObject({ id: ids[1] });
     expect(await claim(db, by('b', 0))).toBeUndefined();
@@ -63,7 +63,7 @@ describe('a claim', () => {
     expect(first).toMatchObject({ taken_over: 0, waitedMs: 0 });
     expect(await claim(db, by('b', leaseMs))).toMatchObject({ taken_over: 1, waitedMs: leaseMs });
     const third = await claim(db, by('c', 2 * leaseMs));
-    await handBack(db, third!.lease);
+    await release(db, third!.lease);
     expect(await claim(db, by('d', 2 * leaseMs))).toMatchObject({ taken_over: 0, waitedMs: 2 * leaseMs });
   });
 
@@ -217,12 +217,12 @@ describe('the queue', () => {
     expect(await served(9)).toBe('ABCABCAAA');
   });
 
-  test('keeps the turn of a job that is handed back, taken over, or whose runner terminated', async () => {
+  test('keeps the turn of a job that is released, taken over, or whose runner terminated', async () => {
     const { db, add, nameOf } = await withQueue({ A: 3 });
     const first = (await claim(db, by('a', 0)))!;
     await add('B');
     expect(nameOf((await claim(db, by('b', 0)))!.account_id)).toBe('B');
-    await handBack(db, first.lease);
+    await release(db, first.lease);
     const again = (await claim(db, by('c', 0)))!;
     expect(again.id).toBe(first.id);
     expect((await claim(db, by('d', leaseMs)))!.id).toBe(first.id);
@@ -251,12 +251,12 @@ describe('a lease', () => {
     await advance(db, present.lease, to, leaseMs);
   });
 
-  test('that is handed back does not count as an attempt', async () => {
+  test('that is released does not count as an attempt', async () => {
     const { db } = await withJobs(1);
     for (let i = 0; i < 5; i++) {
       const job = (await claim(db, by('a', 0)))!;
       expect(job.attempt).toBe(1);
-      await handBack(db, job.lease);
+      await release(db, job.lease);
     }
   });
 
@@ -314,7 +314,7 @@ describe('a claim for preparation', () => {
   test('does not count prepared jobs that cannot be claimed yet', async () => {
     const { db, account, ids } = await withJobs(1);
     const { lease } = (await claim(db, by('a', 0)))!;
-    await handBack(db, lease, { ms: 15_000, now: 0 });
+    await release(db, lease, { ms: 15_000, now: 0 });
     const id = await newJob(db, account, toPrepare);
     expect((await claimForPreparation(db, { ...ask, maxPrepared: 1 }))?.id).toBe(id);
     expect(ids).not.toContain(id);

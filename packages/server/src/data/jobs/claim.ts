@@ -69,7 +69,7 @@ async function claimFirst(
       lease_expires_at: after(now, leaseMs),
       lease_ms: Math.round(leaseMs),
       runner,
-      // Null if the job was handed back, or its process is known to have ended.
+      // Null if the job was released, or its process is known to have ended.
       taken_over: sql<number>`case when lease_token is null then 0 else 1 end`,
     }))
     // Processes that claim concurrently each get a different job, without waiting.
@@ -120,8 +120,8 @@ export interface PreparationClaim extends Claim {
 }
 
 /**
- * Claims the next job to prepare. If `maxPrepared` prepared jobs are already waiting, only a job whose turn comes before the
- * last of these: a job whose inference is due soon is prepared whatever other accounts have in the queue.
+ * Claims the next job to prepare. If `maxPrepared` prepared jobs are already waiting, claims only a job that would run
+ * before the last of these. An account whose turn is near is not held up by the batches of others.
  */
 export async function claimForPreparation(
   db: Db,
@@ -191,10 +191,10 @@ export async function stillHeld(db: Queryable, leases: readonly Lease[]): Promis
 }
 
 /**
- * Hands a job back as if it had not been claimed: the attempt does not count. If a pause is given, no process may claim it
+ * Releases a job as if it had not been claimed: the attempt does not count. If a pause is given, no process may claim it
  * before that has passed. Does nothing if the lease is lost.
  */
-export async function handBack(db: Db, { jobId, token }: Lease, pause?: { ms: number; now: Time }): Promise<void> {
+export async function release(db: Db, { jobId, token }: Lease, pause?: { ms: number; now: Time }): Promise<void> {
   await db
     .updateTable('jobs')
     .set((eb) => ({
@@ -210,10 +210,10 @@ export async function handBack(db: Db, { jobId, token }: Lease, pause?: { ms: nu
 }
 
 /**
- * Hands back the jobs that this runner holds according to the database, except those in `known`. Needed when the response
+ * Releases the jobs that this runner holds according to the database, except those in `known`. Needed when the response
  * to a claim was lost: otherwise the job would wait for its lease to expire and lose an attempt.
  */
-export async function handBackUnknown(db: Db, runner: string, known: readonly Lease[]): Promise<void> {
+export async function releaseUnknown(db: Db, runner: string, known: readonly Lease[]): Promise<void> {
   const tokens = known.map(({ token }) => token);
   await db
     .updateTable('jobs')

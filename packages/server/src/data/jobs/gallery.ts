@@ -1,6 +1,6 @@
 import { canMove, isTerminal, type JobStatus, jobStatuses } from '@gen3d/schema';
 import type { GalleryCounts, GalleryJob, JobGroup } from '@gen3d/schema/dashboard';
-import type { JobOutlook } from '@gen3d/schema/rules';
+import type { JobEstimate } from '@gen3d/schema/rules';
 import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
 import { maxRowsRead } from '../db/bounds.js';
 import type { Queryable } from '../db/database.js';
@@ -191,7 +191,7 @@ const seconds = (ms: number) => ms / 1_000;
 export function toGalleryJob(
   row: GalleryRow,
   assetsUrl: string,
-  outlook: JobOutlook,
+  estimate: JobEstimate,
   keepPhotosDays: number | undefined,
 ): GalleryJob {
   const stages = row.status === 'SUCCEEDED' ? stagesOf(row.stage_ms) : null;
@@ -201,8 +201,8 @@ export function toGalleryJob(
     hidden: row.hidden === 1,
     inference_seconds: row.inference_ms === null ? null : seconds(row.inference_ms),
     work_seconds: stages && seconds(sum(stages.map(({ ms }) => ms))),
-    queue_position: outlook.position ?? null,
-    stage: outlook.stage ?? null,
+    queue_position: estimate.position ?? null,
+    stage: estimate.stage ?? null,
     warnings: row.warnings === null ? [] : (JSON.parse(row.warnings) as string[]),
     can_cancel: canMove(row.status, 'CANCELED'),
     can_retry: canRetry(row, keepPhotosDays),

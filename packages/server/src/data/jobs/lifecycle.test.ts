@@ -8,9 +8,9 @@ import { JobFailure } from './failures.js';
 import type { NewJob } from './job-store.js';
 import {
   advance,
-  breakOff,
   cancel,
   fail,
+  failAttempt,
   finishPreparation,
   LeaseLostError,
   maxAttempts,
@@ -196,12 +196,12 @@ describe('an attempt that fails unexpectedly', () => {
     let now = 0;
     for (let attempt = 1; attempt < maxAttempts; attempt++) {
       const { lease } = await claimed(db, now);
-      expect(await breakOff(db, lease, 1_000, now)).toBe(true);
+      expect(await failAttempt(db, lease, 1_000, now)).toBe(true);
       expect(await claim(db, { runner: 'a', now: now + 999, leaseMs })).toBeUndefined();
       now += 1_000;
     }
     const { lease } = await claimed(db, now);
-    expect(await breakOff(db, lease, 1_000, now)).toBe(false);
+    expect(await failAttempt(db, lease, 1_000, now)).toBe(false);
     expect(await jobOf(db, id)).toMatchObject({ status: 'FAILED', error_code: 'internal_error' });
   });
 

@@ -227,7 +227,7 @@ export async function fail(db: Db, lease: Lease, failure: JobFailure, now: Time)
  * attempt. Returns whether another attempt will follow.
  * @throws {LeaseLostError}
  */
-export async function breakOff(db: Db, lease: Lease, pauseMs: number, now: Time): Promise<boolean> {
+export async function failAttempt(db: Db, lease: Lease, pauseMs: number, now: Time): Promise<boolean> {
   return transaction(db, async (trx) => {
     const job = await leased(trx, lease);
     const again = job.attempt < maxAttempts;

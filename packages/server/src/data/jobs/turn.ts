@@ -38,7 +38,7 @@ export function nextTurn(db: Queryable, accountId: string) {
       .select('turn')
       .where('finished_at', 'is', null)
       .where('prepared', '=', sql.lit(isPrepared))
-      // Excludes jobs that a process holds, and jobs that were handed back until later.
+      // Excludes jobs that a process holds, and jobs that were released until later.
       .where('lease_expires_at', 'is', null)
       .orderBy('turn')
       .limit(1),

@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import type { Db, Queryable } from '../db/database.js';
 import type { RunnerRow } from '../db/tables.js';
 import { after, currentTime, type Time } from '../db/time.js';
-import { isUnavailable, whyFailed } from '../db/unavailable.js';
+import { failureReason, isUnavailable } from '../db/unavailable.js';
 
 /** A runner's own description. */
 export type RunnerDescription = Omit<RunnerRow, 'started_at' | 'heartbeat_at' | 'alive_until'>;
@@ -57,7 +57,7 @@ export async function keepAnnounced(
     clearInterval(timer);
     await running;
     await forget(db, id).catch((error: unknown) =>
-      log.warn(whyFailed(error), 'cannot remove this runner from the database'),
+      log.warn(failureReason(error), 'cannot remove this runner from the database'),
     );
   };
 }

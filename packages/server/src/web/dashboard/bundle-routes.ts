@@ -15,7 +15,7 @@ function nameIn(body: unknown): string {
   return parsed.data.name;
 }
 
-async function orRefusal(action: Promise<void>): Promise<void> {
+async function asHttpError(action: Promise<void>): Promise<void> {
   await action.catch((error: unknown) => {
     throw error instanceof BundleRefusal ? new HttpError(400, 'invalid_request', error.message) : error;
   });
@@ -37,7 +37,7 @@ export function bundleRoutes(services: Services): Router {
     .post(jsonBody(services), async (request, response) => {
       const name = nameIn(request.body);
       await auditRequest(response, db, { action: 'bundle pull', subject: name });
-      await orRefusal(bundleManager.pull(name));
+      await asHttpError(bundleManager.pull(name));
       sendJson(response, 202, await bundleManager.overview());
     })
     .delete(async (_request, response) => {
@@ -51,7 +51,7 @@ export function bundleRoutes(services: Services): Router {
     .post(jsonBody(services), async (request, response) => {
       const name = nameIn(request.body);
       await auditRequest(response, db, { action: 'bundle use', subject: name });
-      await orRefusal(bundleManager.use(name));
+      await asHttpError(bundleManager.use(name));
       sendJson(response, 200, await bundleManager.overview());
     })
     .all(onlyMethods('POST'));

@@ -63,14 +63,14 @@ const notFound = () => new HttpError(404, 'not_found', 'No such job');
  * for API keys, and at `/dashboard/api/gallery` for sessions.
  */
 export function galleryRoutes(services: Services): Router {
-  const { db, log, files, inputs, cursors, slots, assetsUrl, expectedEnds, jobStores, onJobCreated } = services;
+  const { db, log, files, inputs, cursors, slots, assetsUrl, etaEstimator, jobStores, onJobCreated } = services;
   const router = Router();
 
   const present = async (row: GalleryRow): Promise<GalleryJob> =>
     toGalleryJob(
       row,
       assetsUrl(),
-      isTerminal(row.status) ? {} : await expectedEnds.outlook(row),
+      isTerminal(row.status) ? {} : await etaEstimator.estimate(row),
       jobStores.keepPhotosDays,
     );
 

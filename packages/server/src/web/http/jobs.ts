@@ -8,19 +8,19 @@ import {
   labelHeader,
   parseCreateJobRequest,
 } from '@gen3d/schema';
-import { outlookHeaders, readSampler, type SamplerSettings, samplerHeader } from '@gen3d/schema/rules';
+import { estimateHeaders, readSampler, type SamplerSettings, samplerHeader } from '@gen3d/schema/rules';
 import { type Response, Router } from 'express';
 import { currentTime } from '../../data/db/time.js';
 import { createJob, createSandboxJob } from '../../data/jobs/create.js';
 import { findTask, listTasks } from '../../data/jobs/job-store.js';
 import { toTask } from '../../data/jobs/task.js';
 import { callerOf } from './auth.js';
-import { pollingHeaders } from './expected-ends.js';
+import { pollingHeaders } from './eta-estimator.js';
 import { jsonBody } from './json-body.js';
 import { HttpError, invalidCursor, invalidRequest, onlyMethods, sendJson } from './responses.js';
 import type { Services } from './services.js';
 
-/** The label in the value of its header. Undefined without one. */
+/** Reads the label from the value of its header, if it was sent. */
 function readLabel(header: string | undefined): string | undefined {
   if (header === undefined) return undefined;
   try {
@@ -63,7 +63,7 @@ export async function acceptJob(
 
 /** `/v1/jobs`: docs/contract.md sections 4.1 to 4.3. */
 export function jobRoutes(services: Services): Router {
-  const { db, cursors, assetsUrl, expectedEnds } = services;
+  const { db, cursors, assetsUrl, etaEstimator } = services;
   const router = Router();
 
   router
@@ -100,8 +100,8 @@ export function jobRoutes(services: Services): Router {
       const task = await findTask(db, callerOf(response).accountId, request.params.id);
       if (!task) throw new HttpError(404, 'not_found', 'No such job');
       if (!isTerminal(task.status)) {
-        response.set(pollingHeaders(await expectedEnds.remainingMs(task.id)));
-        response.set(outlookHeaders(await expectedEnds.outlook(task)));
+        response.set(pollingHeaders(await etaEstimator.remainingMs(task.id)));
+        response.set(estimateHeaders(await etaEstimator.estimate(task)));
       }
       sendJson(response, 200, toTask(task, assetsUrl()));
     })

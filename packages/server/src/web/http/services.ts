@@ -11,7 +11,7 @@ import type { Endpoints } from '../../data/webhooks/endpoints.js';
 import type { BundleManager } from '../../work/bundles/bundle-manager.js';
 import type { BodyBudget } from './body-budget.js';
 import type { Cursors } from './cursors.js';
-import type { ExpectedEnds } from './expected-ends.js';
+import type { EtaEstimator } from './eta-estimator.js';
 import type { Metrics } from './metrics.js';
 import type { createSlots } from './slots.js';
 
@@ -31,7 +31,7 @@ export interface Services {
   bodyBudget: BodyBudget;
   slots: ReturnType<typeof createSlots>;
   metrics: Metrics;
-  expectedEnds: ExpectedEnds;
+  etaEstimator: EtaEstimator;
   log: Logger;
   /** Undefined if the assets are served from elsewhere, at `assetsUrl`. */
   assetsFolder: string | undefined;

@@ -36,7 +36,7 @@ const ordinary: LaneOptions = {
   reuse: true,
 };
 
-/** Images beyond those limits, one at a time, to keep them from delaying ordinary ones. */
+/** Larger images are decoded one at a time in processes of their own, so that they never delay ordinary ones. */
 const large: LaneOptions = {
   // The estimate for a WebP or GIF of 100 megapixels is 400 or 500 MB. The process itself takes 70 MB, copies of the file
   // up to 75 MB.

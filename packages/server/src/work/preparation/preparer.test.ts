@@ -185,7 +185,7 @@ test('no more jobs are prepared ahead than runners need', async () => {
   expect((await job(third)).account_id).toBe(account);
 });
 
-test('a drain hands back jobs in preparation without counting an attempt', async () => {
+test('a drain releases jobs in preparation without counting an attempt', async () => {
   const { create, job, preparing, preparer, run } = await setUp();
   const id = await create(await site(() => {}));
   await until(async () => (await preparing()).length === 1);
@@ -195,7 +195,7 @@ test('a drain hands back jobs in preparation without counting an attempt', async
 });
 
 test.skipIf(process.platform === 'win32')(
-  'when a file system does not respond, the jobs are handed back and the process asks to be replaced',
+  'when a file system does not respond, the jobs are released and the process asks to be replaced',
   async () => {
     const { db, account, inputs, create, job, messages, run } = await setUp({ stageTimeoutMs: 500 });
     const fetching = await create(await site(() => {}));

@@ -9,7 +9,7 @@ import { claimForPreparation, everyAccount, type PreparationClaim } from '../../
 import { JobFailure, unsupportedType } from '../../data/jobs/failures.js';
 import { finishPreparation, maxAttempts } from '../../data/jobs/lifecycle.js';
 import type { FromChild } from '../processes/messages.js';
-import { aboutJob, type HeldJob, HeldJobs } from '../stages/held-jobs.js';
+import { type ActiveJob, ActiveJobs, aboutJob } from '../stages/active-jobs.js';
 import { Poll } from '../stages/poll.js';
 import { GaveWayError, StageTimeoutError, withStageTimeout } from '../stages/stage-failures.js';
 import type { DecoderPool } from './decoder-pool.js';
@@ -43,7 +43,7 @@ export interface PreparerOptions {
 /** Prepares jobs for inference, several concurrently: fetches and decodes their images, and stores the result. */
 export class Preparer {
   readonly #options: PreparerOptions;
-  readonly #jobs: HeldJobs;
+  readonly #jobs: ActiveJobs;
   readonly #inline: FairShares;
   readonly #remote: FetchSlots;
   readonly #poll = new Poll();
@@ -51,7 +51,7 @@ export class Preparer {
 
   constructor(options: PreparerOptions) {
     this.#options = options;
-    this.#jobs = new HeldJobs(options);
+    this.#jobs = new ActiveJobs(options);
     this.#inline = new FairShares(options.slots);
     this.#remote = new FetchSlots(options.slots);
   }
@@ -61,7 +61,7 @@ export class Preparer {
     this.#poll.wake();
   }
 
-  /** Works until `drain` is called. Resolves when all jobs are handed back. */
+  /** Works until `drain` is called. Resolves when all jobs are released. */
   async run(): Promise<void> {
     const stopKeepingLeases = this.#jobs.keepLeases();
     try {
@@ -80,7 +80,7 @@ export class Preparer {
   /** Claims nothing more and hands all jobs back. */
   drain(): void {
     this.#jobs.stopClaiming();
-    this.#handedBack = this.#jobs.handBackAll();
+    this.#handedBack = this.#jobs.releaseAll();
     this.#poll.wake();
   }
 
@@ -97,7 +97,7 @@ export class Preparer {
     return claimForPreparation(db, { runner: name, now, leaseMs, skipped, maxPrepared: preparedPerSlot * slots });
   }
 
-  async #work(held: HeldJob): Promise<void> {
+  async #work(held: ActiveJob): Promise<void> {
     const { account_id, image_url } = held.job;
     const fetch = image_url === null ? undefined : this.#remote.start(account_id, () => giveWay(held));
     if (!fetch) this.#inline.take(account_id);
@@ -112,7 +112,7 @@ export class Preparer {
     }
   }
 
-  async #prepare(held: HeldJob, fetch: Fetch | undefined): Promise<void> {
+  async #prepare(held: ActiveJob, fetch: Fetch | undefined): Promise<void> {
     const { db, inputs, decoders, stageTimeoutMs, notify, log } = this.#options;
     const { job, abort } = held;
     if (job.type !== jobType) throw unsupportedType(job.type);
@@ -130,7 +130,7 @@ export class Preparer {
     log.debug({ ...aboutJob(job), prepareMs }, 'job prepared');
   }
 
-  async #load({ job, abort: { signal } }: HeldJob, fetch: Fetch | undefined): Promise<Uint8Array> {
+  async #load({ job, abort: { signal } }: ActiveJob, fetch: Fetch | undefined): Promise<Uint8Array> {
     const { inputs, dispatcher, stageTimeoutMs } = this.#options;
     if (!fetch || job.image_url === null) {
       return withStageTimeout('reading the input', stageTimeoutMs, inputs.read(job.id));
@@ -147,6 +147,6 @@ export class Preparer {
 }
 
 /** Ends a slow fetch. The attempt counts, so a host that never responds cannot keep its job open. */
-function giveWay({ job, abort }: HeldJob): void {
+function giveWay({ job, abort }: ActiveJob): void {
   abort.abort(job.attempt < maxAttempts ? new GaveWayError() : new JobFailure('image_fetch_failed', slowHost));
 }

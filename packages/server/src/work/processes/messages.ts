@@ -18,6 +18,8 @@ export interface RunnerDevice {
   provider: string;
   /** The name of the GPU. Undefined for the CPU. */
   adapter: string | undefined;
+  /** How many jobs the runner works on concurrently. */
+  slots: number;
 }
 
 /** The functions of a runner or preparer process, which its supervisor calls. */
@@ -55,7 +57,7 @@ export type FromChild =
   | { type: 'claimed'; takenOver: boolean }
   /** A job is ready for inference. */
   | { type: 'prepared' }
-  /** A file system does not respond, and a thread of this process is blocked. The process has handed its jobs back. */
+  /** A file system does not respond, and a thread of this process is blocked. The process has released its jobs. */
   | { type: 'hung'; stage: string }
   /** A job changed, so an event may be waiting for delivery. */
   | { type: 'changed' }

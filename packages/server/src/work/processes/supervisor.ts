@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import { withoutSettings } from '../../base/environment.js';
 import { routineLevel } from '../../base/log.js';
 import type { ChosenBundles, Config } from '../../config.js';
-import { whyFailed } from '../../data/db/unavailable.js';
+import { failureReason } from '../../data/db/unavailable.js';
 import { type ChildKind, SupervisedChild } from './child.js';
 import type { JobMessage, RunnerDevice, StartOptions } from './messages.js';
 
@@ -223,7 +223,7 @@ export class Supervisor {
     const exit = child.ended.then(async (end) => {
       this.#children.delete(child);
       await onExit(id).catch((error: unknown) => {
-        log.error({ [kind.name]: id, ...whyFailed(error) }, 'cannot release the leases');
+        log.error({ [kind.name]: id, ...failureReason(error) }, 'cannot release the leases');
       });
       await started.catch(() => {});
       this.#exits.delete(exit);

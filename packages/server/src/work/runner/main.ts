@@ -58,7 +58,7 @@ async function start(edges: Edges, options: StartOptions, notify: Notify): Promi
   const db = openDatabase(edges.databaseAt(dirs.database), dirs.database, { connections: 3, log });
   const machine = thisMachine();
   const modelServer = await modelServerOf(config);
-  const slots = Math.min(slotsOf(machine, config.workers), modelServer?.concurrency ?? Number.POSITIVE_INFINITY);
+  const maxSlots = slotsOf(machine, config.workers, false);
   let fellBack = false;
   let retryDeviceAt = Number.POSITIVE_INFINITY;
   const fallBack = () => {
@@ -76,7 +76,7 @@ async function start(edges: Edges, options: StartOptions, notify: Notify): Promi
     cacheDir: config.dataDir,
     // Several runners share the cores of the machine. For a single one, 0 leaves the choice to onnxruntime.
     threads: config.workers > 1 ? Math.max(1, Math.floor(machine.cores / config.workers)) : 0,
-    pipelines: slots,
+    pipelines: maxSlots,
     onWarning: (message: string) => {
       log.warn({ deviceRetrySeconds: retryDeviceMs / 1_000 }, message);
       fallBack();
@@ -90,6 +90,9 @@ async function start(edges: Edges, options: StartOptions, notify: Notify): Promi
         rules: { allowPrivateNetwork: config.allowPrivateNetwork, denyNetwork: config.denyNetwork },
       })
     : await EnginePool.open(pool);
+  const slots = modelServer
+    ? Math.min(maxSlots, modelServer.concurrency)
+    : slotsOf(machine, config.workers, engine.chosen.provider === 'cpu');
   /** A CPU that replaces a GPU is not counted and charged as the GPU's instance. */
   const instance = () => (fellBack ? 'cpu' : (config.instance ?? engine.chosen.provider));
   if (deviceFailed && engine.chosen.provider === 'cpu') fallBack();
@@ -125,9 +128,9 @@ async function start(edges: Edges, options: StartOptions, notify: Notify): Promi
     log,
   });
   runner = working;
-  const { provider, adapter, passedOver, expectedSeconds } = engine.chosen;
+  const { provider, adapter, rejected, expectedSeconds } = engine.chosen;
   log[routineLevel(config)]({ device: provider, adapter: adapter?.name }, 'device chosen');
-  for (const { provider, problem } of passedOver) log.debug({ device: provider, problem }, 'device passed over');
+  for (const { provider, problem } of rejected) log.debug({ device: provider, problem }, 'device rejected');
   if (expectedSeconds !== undefined) {
     log.warn(
       { inferenceLimitSeconds: config.inferenceLimitSeconds },
@@ -153,7 +156,7 @@ async function start(edges: Edges, options: StartOptions, notify: Notify): Promi
     await db.destroy();
     process.exit(0);
   });
-  return { provider, adapter: adapter?.name };
+  return { provider, adapter: adapter?.name, slots };
 }
 
 /** Runs the runner process. The supervisor starts it and controls it over IPC. It exits when its parent does. */

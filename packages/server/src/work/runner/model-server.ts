@@ -56,7 +56,7 @@ const refused = (message: string, cause?: unknown) => new EngineError('inference
  */
 export class ModelServer implements ModelMaker {
   /** The networks run elsewhere. */
-  readonly chosen: ChosenDevice = { provider: 'cpu', passedOver: [] };
+  readonly chosen: ChosenDevice = { provider: 'cpu', rejected: [] };
   readonly #options: ModelServerOptions;
   readonly #endpoint: URL;
   // The server responds after minutes. Connections are not reused, because it may have closed them in the meantime.

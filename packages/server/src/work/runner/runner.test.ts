@@ -188,7 +188,7 @@ test('a job that is canceled in inference stops at its next step and costs nothi
   expect(charges.map(({ job_id }) => job_id).sort()).toEqual(ids.slice(1).sort());
 });
 
-test('when a file system hangs, the other job is handed back before the process is replaced', async () => {
+test('when a file system hangs, the other job is released before the process is replaced', async () => {
   // Enough for a busy machine to read the image of the other job.
   const { inputs, create, row, start, messages, inferring, hold } = await setUp({ stageTimeoutMs: 5_000 });
   const [hanging, other] = [await create(), await create()];

@@ -23,7 +23,7 @@ import { JobFailure } from '../../data/jobs/failures.js';
 import { succeed } from '../../data/jobs/lifecycle.js';
 import type { StageTimes } from '../../data/jobs/stage-times.js';
 import type { FromChild, MeshOptions } from '../processes/messages.js';
-import { aboutJob, type HeldJob, HeldJobs } from '../stages/held-jobs.js';
+import { type ActiveJob, ActiveJobs, aboutJob } from '../stages/active-jobs.js';
 import { Poll } from '../stages/poll.js';
 import { StageTimeoutError, withStageTimeout } from '../stages/stage-failures.js';
 import { JobPace } from './job-pace.js';
@@ -90,7 +90,7 @@ function throwAsFailure(error: unknown): never {
 /** Processes prepared jobs, several concurrently: runs the engine, stores the model, finishes the job. */
 export class Runner {
   readonly #options: RunnerOptions;
-  readonly #jobs: HeldJobs;
+  readonly #jobs: ActiveJobs;
   readonly #poll = new Poll();
   readonly #pace = new JobPace();
   /** Milliseconds in the engine and on the device, of all jobs that this runner has finished. */
@@ -103,7 +103,7 @@ export class Runner {
 
   constructor(options: RunnerOptions) {
     this.#options = options;
-    this.#jobs = new HeldJobs(options);
+    this.#jobs = new ActiveJobs(options);
   }
 
   /** True if it holds no job. */
@@ -135,7 +135,7 @@ export class Runner {
   /** Claims nothing more and gives the jobs in progress `graceMs` to finish before handing them back. */
   drain(graceMs: number): void {
     this.retire();
-    setTimeout(() => this.#jobs.handBackAll().finally(this.#endGrace), graceMs).unref();
+    setTimeout(() => this.#jobs.releaseAll().finally(this.#endGrace), graceMs).unref();
   }
 
   async #workThroughQueue(): Promise<void> {
@@ -166,18 +166,18 @@ export class Runner {
     return this.#jobs.count < Math.min(this.#options.slots, useful);
   }
 
-  async #work(held: HeldJob): Promise<void> {
+  async #work(held: ActiveJob): Promise<void> {
     const { notify, shouldRestart } = this.#options;
     const error = await this.#jobs.work(held, () => this.#infer(held));
     if (error instanceof StageTimeoutError) {
       this.#jobs.stopClaiming();
-      await this.#jobs.handBackAll();
+      await this.#jobs.releaseAll();
       notify({ type: 'hung', stage: error.stage });
     }
     if (shouldRestart()) this.#jobs.stopClaiming();
   }
 
-  async #read({ job, abort }: HeldJob): Promise<DecodedPhoto> {
+  async #read({ job, abort }: ActiveJob): Promise<DecodedPhoto> {
     const { inputs, stageTimeoutMs } = this.#options;
     const image = await withStageTimeout('reading the input', stageTimeoutMs, inputs.read(job.id));
     const photo = await decode(image).catch(throwAsFailure);
@@ -185,7 +185,7 @@ export class Runner {
     return photo;
   }
 
-  async #infer(held: HeldJob): Promise<void> {
+  async #infer(held: ActiveJob): Promise<void> {
     const { db, engine, meshOptions, inputs, assets, instance, rate, stageTimeoutMs, notify, log } = this.#options;
     const keepsPhoto = this.#options.keepPhotosDays !== undefined;
     const { job, abort, claimedAt } = held;
@@ -255,7 +255,7 @@ export class Runner {
 
   /** Retries while the object store is unavailable, to save the expensive inference. */
   #store(
-    { job, abort }: HeldJob,
+    { job, abort }: ActiveJob,
     { glb, thumbnail, transparentThumbnail }: Pick<Generated, 'glb' | 'thumbnail' | 'transparentThumbnail'>,
   ): Promise<AssetKeys> {
     const { assets, log } = this.#options;

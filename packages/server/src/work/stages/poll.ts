@@ -1,7 +1,7 @@
 /** Interval at which a process looks for jobs without being woken. */
 const pollMs = 1_000;
 
-/** The pause of a process that found no job. */
+/** Waits between two searches for a job. `wake()` ends the wait early. */
 export class Poll {
   #woken = false;
   #end: () => void = () => {};

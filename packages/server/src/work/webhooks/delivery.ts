@@ -6,7 +6,7 @@ import type { Db } from '../../data/db/database.js';
 import type { OutboxRow } from '../../data/db/tables.js';
 import { after, currentTime, type Time } from '../../data/db/time.js';
 import { transaction } from '../../data/db/transaction.js';
-import { isUnavailable, whyFailed } from '../../data/db/unavailable.js';
+import { failureReason, isUnavailable } from '../../data/db/unavailable.js';
 import { logDelivery } from '../../data/webhooks/delivery-log.js';
 import type { Endpoints } from '../../data/webhooks/endpoints.js';
 import { accountsWithFailures, claimDeliveries, nextDue, postpone, settle } from '../../data/webhooks/outbox.js';
@@ -127,7 +127,7 @@ export class Delivery {
   #launch(row: OutboxRow, slot: Slot): void {
     const delivery = this.#deliver(row)
       .catch((error: unknown) => {
-        this.#options.log.error({ eventId: row.event_id, ...whyFailed(error) }, 'webhook delivery was interrupted');
+        this.#options.log.error({ eventId: row.event_id, ...failureReason(error) }, 'webhook delivery was interrupted');
         return undefined;
       })
       .then((outcome) => {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { ExpectedEnds, pauseMs, pollingHeaders, queueHeadSize } from './expected-ends.js';
+import { EtaEstimator, pauseMs, pollingHeaders, queueHeadSize } from './eta-estimator.js';
 
 const success = (jobId: string, ms: number) =>
   ({ type: 'finished', jobId, status: 'SUCCEEDED', inferenceMs: ms, stageTimes: { prepare: 100, bake: ms } }) as const;
@@ -8,10 +8,13 @@ describe('the expected end of a job', () => {
   let queue: string[];
   let reads: number;
   const newEnds = (runners: number) =>
-    new ExpectedEnds(async () => {
-      reads++;
-      return queue;
-    }, runners);
+    new EtaEstimator(
+      async () => {
+        reads++;
+        return queue;
+      },
+      () => runners,
+    );
   beforeEach(() => {
     vi.useFakeTimers();
     queue = [];
@@ -61,24 +64,24 @@ describe('the expected end of a job', () => {
 
   test('is not shown, but the position of a waiting job and the stage of a running one are', async () => {
     const ends = newEnds(1);
-    const waiting = (id: string) => ends.outlook({ id, status: 'QUEUED' });
+    const waiting = (id: string) => ends.estimate({ id, status: 'QUEUED' });
     queue = ['a', 'b'];
     expect(await waiting('b')).toEqual({ position: 2 });
 
     ends.record(success('earlier', 1_900));
     ends.record({ type: 'stage', jobId: 'a', stage: 'bake' });
     ends.record({ type: 'expecting', jobId: 'a', remainingMs: [1_200] });
-    expect(await ends.outlook({ id: 'a', status: 'IN_PROGRESS' })).toEqual({ stage: 'bake' });
+    expect(await ends.estimate({ id: 'a', status: 'IN_PROGRESS' })).toEqual({ stage: 'bake' });
     expect(await waiting('b')).toEqual({ position: 1 });
     expect(await waiting('new')).toEqual({ position: 2 });
-    expect(await ends.outlook({ id: 'elsewhere', status: 'IN_PROGRESS' })).toEqual({});
+    expect(await ends.estimate({ id: 'elsewhere', status: 'IN_PROGRESS' })).toEqual({});
   });
 
   test('has no position for a job far back in the queue', async () => {
     const ends = newEnds(1);
     ends.record(success('earlier', 1_900));
     queue = Array.from({ length: queueHeadSize }, (_, index) => String(index));
-    expect(await ends.outlook({ id: 'behind', status: 'QUEUED' })).toEqual({});
+    expect(await ends.estimate({ id: 'behind', status: 'QUEUED' })).toEqual({});
   });
 
   test('takes at most one query per second for all requests', async () => {

@@ -1,9 +1,9 @@
-// The outlook of an unfinished job: its response headers, for which the task object has no field (docs/contract.md section
+// The estimate of an unfinished job: its response headers, for which the task object has no field (docs/contract.md section
 // 4.2), and its progress in words.
 import { type jobStatuses, progress as milestones } from './lifecycle.js';
 
-/** The outlook of an unfinished job. The server omits unknown values. */
-export interface JobOutlook {
+/** The estimate of an unfinished job. The server omits unknown values. */
+export interface JobEstimate {
   /** Position in the queue of all accounts: 1 is the job whose inference starts next. */
   readonly position?: number | undefined;
   /** The current stage of inference; see `stageNames`. */
@@ -38,7 +38,7 @@ interface Phase {
 }
 
 /** Describes what an unfinished job is doing. docs/contract.md section 2.1 defines the progress values. */
-export function phaseOf({ status, progress }: Phase, { stage, position }: JobOutlook = {}): string {
+export function phaseOf({ status, progress }: Phase, { stage, position }: JobEstimate = {}): string {
   if (status === 'PENDING' && progress >= milestones.preparing) return stageNames.prepare;
   // To people, the queues for preparation and for inference are one.
   if (status === 'PENDING' || status === 'QUEUED') {
@@ -50,13 +50,13 @@ export function phaseOf({ status, progress }: Phase, { stage, position }: JobOut
   return stage ? stageName(stage) : progress < milestones.inferred ? 'creating the model' : 'finishing';
 }
 
-export const outlookHeaders = ({ position, stage }: JobOutlook): Record<string, string> => ({
+export const estimateHeaders = ({ position, stage }: JobEstimate): Record<string, string> => ({
   ...(position !== undefined && { [positionHeader]: String(position) }),
   ...(stage !== undefined && { [stageHeader]: stage }),
 });
 
 /** Reads the headers of a response. Ignores invalid values. */
-export function readOutlook(headers: { get(name: string): string | null }): JobOutlook {
+export function readEstimate(headers: { get(name: string): string | null }): JobEstimate {
   const position = headers.get(positionHeader) ?? '';
   const stage = headers.get(stageHeader);
   return { ...(/^\d{1,9}$/.test(position) && { position: Number(position) }), ...(stage !== null && { stage }) };

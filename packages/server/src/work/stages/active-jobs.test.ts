@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { newAccount, newJob, silent, temporaryDatabase, temporaryFolder } from '../../../test/kit.js';
 import { FolderInputStore } from '../../data/inputs/folder-store.js';
 import { claim } from '../../data/jobs/claim.js';
-import { HeldJobs } from './held-jobs.js';
+import { ActiveJobs } from './active-jobs.js';
 
 const leaseMs = 30_000;
 
@@ -10,12 +10,20 @@ async function setUp() {
   const db = await temporaryDatabase();
   const id = await newJob(db, await newAccount(db));
   const inputs = new FolderInputStore(temporaryFolder());
-  const jobs = new HeldJobs({ name: 'a', db, inputs, leaseMs, stageTimeoutMs: 60_000, notify: () => {}, log: silent });
+  const jobs = new ActiveJobs({
+    name: 'a',
+    db,
+    inputs,
+    leaseMs,
+    stageTimeoutMs: 60_000,
+    notify: () => {},
+    log: silent,
+  });
   const row = () => db.selectFrom('jobs').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
   return { db, jobs, row };
 }
 
-test('a job claimed while a drain starts is handed back without counting an attempt', async () => {
+test('a job claimed while a drain starts is released without counting an attempt', async () => {
   const { db, jobs, row } = await setUp();
   const held = await jobs.claim(async () => {
     const job = await claim(db, { runner: 'a', now: 0, leaseMs });
@@ -26,7 +34,7 @@ test('a job claimed while a drain starts is handed back without counting an atte
   expect(await row()).toMatchObject({ attempt: 0, lease_token: null, lease_expires_at: null, finished_at: null });
 });
 
-test('work that continues after its job was handed back changes nothing in the database', async () => {
+test('work that continues after its job was released changes nothing in the database', async () => {
   const { db, jobs, row } = await setUp();
   const held = (await jobs.claim(() => claim(db, { runner: 'a', now: 0, leaseMs })))!;
   let stop = () => {};
@@ -34,7 +42,7 @@ test('work that continues after its job was handed back changes nothing in the d
     stop = resolve;
   });
   const work = jobs.work(held, () => stopped.then(() => jobs.advance(held.job, 'IN_PROGRESS', 30)));
-  await jobs.handBackAll();
+  await jobs.releaseAll();
   expect(held.abort.signal.aborted).toBe(true);
   stop();
   await work;

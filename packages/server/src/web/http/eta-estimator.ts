@@ -1,12 +1,12 @@
 import { type JobStatus, limits } from '@gen3d/schema';
-import type { JobOutlook } from '@gen3d/schema/rules';
+import type { JobEstimate } from '@gen3d/schema/rules';
 import { cached } from '../../base/cached.js';
 import { quantile, withLatest } from '../../base/recent-jobs.js';
 import type { JobMessage } from '../../work/processes/messages.js';
 
 /** How many waiting jobs the estimates look at. Jobs behind them are far from their end. */
 export const queueHeadSize = 200;
-/** Added to each remaining time. Asking just before the end would cost another second. */
+/** Added to each remaining time, because a client that asks just before the end has to wait another second. */
 const marginMs = 50;
 /** More running jobs than any machine has. Jobs that another process takes over never report their end. */
 const maxRunning = 1_000;
@@ -21,19 +21,19 @@ interface RunningJob {
  * When jobs are expected to finish, from the reports of this server's runners. Jobs that run on other machines have no
  * estimate.
  */
-export class ExpectedEnds {
+export class EtaEstimator {
   /** The jobs in inference. */
   readonly #running = new Map<string, RunningJob>();
   /** Total stage times of the last jobs, in milliseconds. */
   #durations: readonly number[] = [];
   readonly #queueHead: () => Promise<string[]>;
-  readonly #slots: number;
+  readonly #slots: () => number;
 
   /**
    * @param readQueueHead reads the ids of the first waiting jobs, in queue order. Called at most once per second
-   * @param slots how many jobs this server's runners work on concurrently
+   * @param slots returns how many jobs this server's runners work on concurrently
    */
-  constructor(readQueueHead: () => Promise<string[]>, slots: number) {
+  constructor(readQueueHead: () => Promise<string[]>, slots: () => number) {
     this.#queueHead = cached(readQueueHead);
     this.#slots = slots;
   }
@@ -57,8 +57,8 @@ export class ExpectedEnds {
     if (oldest !== undefined && this.#running.size > maxRunning) this.#running.delete(oldest);
   }
 
-  /** The outlook of an unfinished job, for clients to show. */
-  async outlook({ id, status }: { id: string; status: JobStatus }): Promise<JobOutlook> {
+  /** The estimate of an unfinished job, for clients to show. */
+  async estimate({ id, status }: { id: string; status: JobStatus }): Promise<JobEstimate> {
     const stage = this.#running.get(id)?.stage;
     if (status === 'IN_PROGRESS') return stage === undefined ? {} : { stage };
     const head = await this.#queueHead();
@@ -89,7 +89,8 @@ export class ExpectedEnds {
     const free = [...this.#running.values()].map(({ ends = [] }) =>
       Math.max(now, quantile(ends, 0.5) ?? now + duration),
     );
-    while (free.length < this.#slots) free.push(now);
+    const slots = this.#slots();
+    while (free.length < slots) free.push(now);
     for (let job = 0; job < jobsAhead; job++) {
       const first = Math.min(...free);
       free[free.indexOf(first)] = first + duration;

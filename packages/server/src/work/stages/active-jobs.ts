@@ -3,12 +3,12 @@ import type { Logger } from 'pino';
 import { isDiskFull, isStorageUnavailable } from '../../base/errors.js';
 import type { Db } from '../../data/db/database.js';
 import { currentTime } from '../../data/db/time.js';
-import { isUnavailable, mayBeCommitted, whyFailed } from '../../data/db/unavailable.js';
+import { failureReason, isUnavailable, mayBeCommitted } from '../../data/db/unavailable.js';
 import type { InputStore } from '../../data/inputs/input-store.js';
 import { UnreadableImageError } from '../../data/inputs/input-store.js';
-import { type ClaimedJob, handBack, handBackUnknown, renew, stillHeld } from '../../data/jobs/claim.js';
+import { type ClaimedJob, release, releaseUnknown, renew, stillHeld } from '../../data/jobs/claim.js';
 import { JobFailure } from '../../data/jobs/failures.js';
-import { advance, breakOff, fail, type Lease, LeaseLostError, prepareAgain } from '../../data/jobs/lifecycle.js';
+import { advance, fail, failAttempt, type Lease, LeaseLostError, prepareAgain } from '../../data/jobs/lifecycle.js';
 import type { FromChild } from '../processes/messages.js';
 import { GaveWayError, StageTimeoutError, TemporaryFailure, withStageTimeout } from './stage-failures.js';
 
@@ -36,7 +36,7 @@ export interface HeldJobsOptions {
 }
 
 /** A job whose lease this process holds. */
-export interface HeldJob {
+export interface ActiveJob {
   readonly job: ClaimedJob;
   /** Aborted with a `LeaseLostError` or `HandBack` when the work on it must stop. */
   readonly abort: AbortController;
@@ -73,9 +73,9 @@ function temporaryFailure(error: unknown, job: ClaimedJob): string | undefined {
 }
 
 /** The jobs that a process works on: claims them, keeps their leases, and ends their attempts. */
-export class HeldJobs {
+export class ActiveJobs {
   readonly #options: HeldJobsOptions;
-  readonly #held = new Set<HeldJob>();
+  readonly #held = new Set<ActiveJob>();
   #draining = false;
   /** The response to the last claim was lost, and the claim may have succeeded. */
   #claimInDoubt = false;
@@ -123,7 +123,7 @@ export class HeldJobs {
   }
 
   /** Holds the job that `next` claims, if any. Hands it back if a drain has started in the meantime. */
-  async claim(next: () => Promise<ClaimedJob | undefined>): Promise<HeldJob | undefined> {
+  async claim(next: () => Promise<ClaimedJob | undefined>): Promise<ActiveJob | undefined> {
     const { db, name, notify, log } = this.#options;
     let job: ClaimedJob | undefined;
     try {
@@ -131,7 +131,7 @@ export class HeldJobs {
       await this.#renewLeases();
       if (this.#claimInDoubt) {
         const known = [...this.#held].map(({ job: { lease } }) => lease);
-        await handBackUnknown(db, name, known);
+        await releaseUnknown(db, name, known);
         this.#claimInDoubt = false;
       }
       job = await next();
@@ -151,7 +151,7 @@ export class HeldJobs {
   }
 
   /** Works on the job until it is finished or its attempt has ended. Resolves with what `work` threw, if anything. */
-  async work(held: HeldJob, work: () => Promise<void>): Promise<unknown> {
+  async work(held: ActiveJob, work: () => Promise<void>): Promise<unknown> {
     try {
       await work();
       return undefined;
@@ -168,12 +168,12 @@ export class HeldJobs {
   }
 
   /** Hands all jobs back without waiting for the work on them to stop. Its writes fail because the lease is gone. */
-  async handBackAll(): Promise<void> {
+  async releaseAll(): Promise<void> {
     const { db, log } = this.#options;
     for (const { job, abort } of this.#held) {
       abort.abort(new HandBack());
-      await handBack(db, job.lease).catch((error: unknown) =>
-        log.error({ ...aboutJob(job), ...whyFailed(error) }, 'cannot return the job to the queue'),
+      await release(db, job.lease).catch((error: unknown) =>
+        log.error({ ...aboutJob(job), ...failureReason(error) }, 'cannot return the job to the queue'),
       );
     }
   }
@@ -205,7 +205,7 @@ export class HeldJobs {
   }
 
   /** Ends the attempt at a job that stopped early. */
-  async #end({ job, abort }: HeldJob, thrown: unknown): Promise<void> {
+  async #end({ job, abort }: ActiveJob, thrown: unknown): Promise<void> {
     const { log } = this.#options;
     // An aborted engine or fetch throws its own error; the signal's reason says why it was aborted.
     const error: unknown = abort.signal.aborted ? abort.signal.reason : thrown;
@@ -216,7 +216,7 @@ export class HeldJobs {
     await this.retryWhile(isTemporary, () => this.#conclude(job, error, message !== undefined)).catch(
       (failure: unknown) => {
         // The lease expires. After that the job is claimed again, or fails if no attempts are left.
-        log.error({ ...aboutJob(job), ...whyFailed(failure) }, 'cannot end the attempt');
+        log.error({ ...aboutJob(job), ...failureReason(failure) }, 'cannot end the attempt');
       },
     );
   }
@@ -228,14 +228,14 @@ export class HeldJobs {
       notify({ type: 'left', jobId: job.id });
       log.warn(about, 'lost the lease of the job');
     } else if (error instanceof HandBack) {
-      await handBack(db, job.lease);
+      await release(db, job.lease);
       log.info(about, 'returned the job to the queue');
     } else if (isTemporary && isFetchable(error, job)) {
       await prepareAgain(db, job.lease, unavailablePauseMs, currentTime(db));
     } else if (isTemporary) {
-      await handBack(db, job.lease, { ms: unavailablePauseMs, now: currentTime(db) });
+      await release(db, job.lease, { ms: unavailablePauseMs, now: currentTime(db) });
     } else if (error instanceof GaveWayError) {
-      await breakOff(db, job.lease, breakOffPauseMs, currentTime(db));
+      await failAttempt(db, job.lease, breakOffPauseMs, currentTime(db));
       log.info(about, 'the image host is slow; the job waits, so that another account can fetch');
     } else if (error instanceof JobFailure) {
       const forgotten = await fail(db, job.lease, error, currentTime(db));
@@ -245,8 +245,8 @@ export class HeldJobs {
         await withStageTimeout('removing an input', stageTimeoutMs, inputs.remove(forgotten));
       }
     } else {
-      log.error({ ...about, ...whyFailed(error) }, 'the attempt failed unexpectedly');
-      const again = await breakOff(db, job.lease, breakOffPauseMs, currentTime(db));
+      log.error({ ...about, ...failureReason(error) }, 'the attempt failed unexpectedly');
+      const again = await failAttempt(db, job.lease, breakOffPauseMs, currentTime(db));
       if (!again) notify({ type: 'finished', jobId: job.id, status: 'FAILED' });
       notify({ type: 'changed' });
     }
