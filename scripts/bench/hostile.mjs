@@ -342,7 +342,8 @@ async function startCallers(url, accounts) {
   // In a session of its own, the unit by which Linux shares the CPU, and with a lower priority than the server: callers on
   // other machines would take none of the server's CPU time.
   const child = fork(join(import.meta.dirname, 'hostile/callers.mjs'), { detached: true });
-  if (process.platform === 'linux') writeFileSync(`/proc/${child.pid}/autogroup`, '5');
+  const priority = `/proc/${child.pid}/autogroup`;
+  if (existsSync(priority)) writeFileSync(priority, '5');
   /** @returns {Promise<any>} */
   const nextMessage = async () => {
     const [message] = await Promise.race([once(child, 'message'), once(child, 'exit')]);

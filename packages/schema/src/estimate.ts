@@ -1,8 +1,8 @@
-// The estimate of an unfinished job: its response headers, for which the task object has no field (docs/contract.md section
-// 4.2), and its progress in words.
+// How far an unfinished job is: response headers for what the task object has no field (docs/contract.md section 4.2), and
+// its progress in words.
 import { type jobStatuses, progress as milestones } from './lifecycle.js';
 
-/** The estimate of an unfinished job. The server omits unknown values. */
+/** How far an unfinished job is, as the server estimates it. The server omits unknown values. */
 export interface JobEstimate {
   /** Position in the queue of all accounts: 1 is the job whose inference starts next. */
   readonly position?: number | undefined;

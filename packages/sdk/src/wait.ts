@@ -14,7 +14,7 @@ export interface WaitOptions extends RequestOptions {
   readonly timeoutMs?: number | undefined;
   /**
    * Called with the first state, and with every later change of status, progress, position in the queue or stage.
-   * `estimate` describes the rest of the job: see `JobEstimate`.
+   * `estimate` says how far the job is: see `JobEstimate`.
    */
   readonly onProgress?: ((task: Task, estimate: JobEstimate) => void) | undefined;
 }

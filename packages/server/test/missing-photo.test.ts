@@ -24,7 +24,7 @@ test('a job whose image is missing for a while loses no attempt, and fails if th
       .where('id', '=', id)
       .where('lease_token', 'is', null)
       .execute();
-  const handedBack = () =>
+  const released = () =>
     until(async () => {
       const { lease_token, lease_expires_at, attempt, status } = await job();
       return lease_token === null && lease_expires_at !== null && { attempt, status };
@@ -35,10 +35,10 @@ test('a job whose image is missing for a while loses no attempt, and fails if th
   const { close } = await worker({ ...server.config, workers: 1 }, { log: silent });
   onTestFinished(() => close({ graceMs: 0 }));
   for (let time = 0; time < 4; time++) {
-    expect(await handedBack()).toEqual({ attempt: 0, status: 'PENDING' });
+    expect(await released()).toEqual({ attempt: 0, status: 'PENDING' });
     await change({});
   }
-  await handedBack();
+  await released();
   await change({ created_at: Date.now() - 2 * 60 * 60_000 });
   const failed = await until(async () => {
     const row = await job();

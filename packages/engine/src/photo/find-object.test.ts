@@ -49,7 +49,7 @@ test.each([
   expect(matte.data[200 * 800 + 600]).toBe(255);
 });
 
-test('if the close-up finds nothing, one pass at the whole photo at full size decides', async () => {
+test('if the close-up finds nothing, one pass over the whole photo at full size decides', async () => {
   const { pass, seen } = passes((size) => (size === 128 ? 0 : 255));
   const matte = (await findObject(photo, { ...input, quick }, pass))!;
   expect(seen.at(-1)).toEqual({ part: whole, size: 256 });

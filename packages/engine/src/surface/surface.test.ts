@@ -21,7 +21,7 @@ describe('clean', () => {
     expect(triangles(object)).toBeGreaterThan(triangles(meshOf(64, seat)));
   });
 
-  test('drops only a island next to the object and a cavity inside it', () => {
+  test('drops only an island next to the object and a cavity inside it', () => {
     const object = ball(0.5, -0.3);
     const [island, cavity, second] = [ball(0.045, 0.8), ball(0.2, -0.3), ball(0.2, 0.6, 0.6)];
     const dirty = meshOf(64, (x, y, z) =>

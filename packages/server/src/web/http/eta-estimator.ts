@@ -57,7 +57,7 @@ export class EtaEstimator {
     if (oldest !== undefined && this.#running.size > maxRunning) this.#running.delete(oldest);
   }
 
-  /** The estimate of an unfinished job, for clients to show. */
+  /** How far an unfinished job is, for clients to show. */
   async estimate({ id, status }: { id: string; status: JobStatus }): Promise<JobEstimate> {
     const stage = this.#running.get(id)?.stage;
     if (status === 'IN_PROGRESS') return stage === undefined ? {} : { stage };

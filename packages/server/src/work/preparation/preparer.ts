@@ -47,7 +47,7 @@ export class Preparer {
   readonly #inline: FairShares;
   readonly #remote: FetchSlots;
   readonly #poll = new Poll();
-  #handedBack: Promise<void> = Promise.resolve();
+  #released: Promise<void> = Promise.resolve();
 
   constructor(options: PreparerOptions) {
     this.#options = options;
@@ -71,7 +71,7 @@ export class Preparer {
         if (held) void this.#work(held);
         else await this.#poll.wait();
       }
-      await this.#handedBack;
+      await this.#released;
     } finally {
       stopKeepingLeases();
     }
@@ -80,7 +80,7 @@ export class Preparer {
   /** Claims nothing more and hands all jobs back. */
   drain(): void {
     this.#jobs.stopClaiming();
-    this.#handedBack = this.#jobs.releaseAll();
+    this.#released = this.#jobs.releaseAll();
     this.#poll.wake();
   }
 
@@ -107,7 +107,7 @@ export class Preparer {
     this.#poll.wake();
     if (error instanceof StageTimeoutError) {
       this.drain();
-      await this.#handedBack;
+      await this.#released;
       this.#options.notify({ type: 'hung', stage: error.stage });
     }
   }

@@ -15,7 +15,7 @@ import { GaveWayError, StageTimeoutError, TemporaryFailure, withStageTimeout } f
 /** Interval at which a process looks whether its jobs were canceled. */
 const watchMs = 500;
 /** Pause before the next attempt after an unexpected failure. */
-const breakOffPauseMs = 2_000;
+const failedAttemptPauseMs = 2_000;
 /** Pause before the next attempt after a temporary failure. */
 const unavailablePauseMs = 15_000;
 /** A job older than this loses an attempt when its input cannot be read. Until then, the operator can fix the cause. */
@@ -23,7 +23,7 @@ const unreadableInputMs = 60 * 60_000;
 /** Interval between retries while the database or the object store is unavailable. */
 const retryMs = 1_000;
 
-export interface HeldJobsOptions {
+export interface ActiveJobsOptions {
   /** The name of this process in the leases that it takes. */
   name: string;
   db: Db;
@@ -74,13 +74,13 @@ function temporaryFailure(error: unknown, job: ClaimedJob): string | undefined {
 
 /** The jobs that a process works on: claims them, keeps their leases, and ends their attempts. */
 export class ActiveJobs {
-  readonly #options: HeldJobsOptions;
+  readonly #options: ActiveJobsOptions;
   readonly #held = new Set<ActiveJob>();
   #draining = false;
   /** The response to the last claim was lost, and the claim may have succeeded. */
   #claimInDoubt = false;
 
-  constructor(options: HeldJobsOptions) {
+  constructor(options: ActiveJobsOptions) {
     this.#options = options;
   }
 
@@ -235,7 +235,7 @@ export class ActiveJobs {
     } else if (isTemporary) {
       await release(db, job.lease, { ms: unavailablePauseMs, now: currentTime(db) });
     } else if (error instanceof GaveWayError) {
-      await failAttempt(db, job.lease, breakOffPauseMs, currentTime(db));
+      await failAttempt(db, job.lease, failedAttemptPauseMs, currentTime(db));
       log.info(about, 'the image host is slow; the job waits, so that another account can fetch');
     } else if (error instanceof JobFailure) {
       const forgotten = await fail(db, job.lease, error, currentTime(db));
@@ -246,7 +246,7 @@ export class ActiveJobs {
       }
     } else {
       log.error({ ...about, ...failureReason(error) }, 'the attempt failed unexpectedly');
-      const again = await failAttempt(db, job.lease, breakOffPauseMs, currentTime(db));
+      const again = await failAttempt(db, job.lease, failedAttemptPauseMs, currentTime(db));
       if (!again) notify({ type: 'finished', jobId: job.id, status: 'FAILED' });
       notify({ type: 'changed' });
     }
