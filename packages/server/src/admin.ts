@@ -1,15 +1,15 @@
-import { limits, Name } from '@gen3d/schema';
+import { Name } from '@gen3d/schema';
 import type { AuditEntry } from '@gen3d/schema/dashboard';
 import { AdminError } from './base/errors.js';
 import { maxUsd, toMicroUsd, toUsd } from './base/money.js';
 import { isoTime } from './base/time.js';
 import type { Config } from './config.js';
 import {
-  createAccount,
   creditAccount,
   deleteAccount,
   findAccount,
   listAccounts,
+  openAccount,
   renameAccount,
 } from './data/accounts/accounts.js';
 import { listKeys, revokeKey } from './data/accounts/api-keys.js';
@@ -141,16 +141,9 @@ export async function openAdmin(edges: Edges, config: Config): Promise<Admin> {
   const who = commandUser('admin');
   const record = (trx: Queryable, action: Omit<Action, 'who'>) => audit(trx, { who, ...action }, currentTime(db));
   return {
-    async createAccount(wantedName, givenUsd) {
-      const name = requireName(wantedName);
-      const balanceUsd = givenUsd ?? ((await isFree(db, config)) ? 10 * limits.minBalanceUsd : 0);
-      const balance = requireAmount(balanceUsd);
-      const id = await transaction(db, async (trx) => {
-        const account = await createAccount(trx, { name, balance }, currentTime(db));
-        await record(trx, { action: 'account create', subject: account.id, detail: `${balanceUsd} USD` });
-        return account.id;
-      });
-      return { account_id: id, name, balance_usd: toUsd(balance) };
+    async createAccount(name, balanceUsd) {
+      if (balanceUsd !== undefined) requireAmount(balanceUsd);
+      return openAccount(db, config, { name: requireName(name), balance_usd: balanceUsd }, record);
     },
 
     isFree: () => isFree(db, config),

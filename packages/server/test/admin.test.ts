@@ -160,6 +160,8 @@ test('each action is recorded with who, what and when, and a refused one is not'
   onTestFinished(() => admin.close());
   const { account_id } = await admin.createAccount('Ann', 2.5);
   await admin.creditAccount(account_id, -0.5);
+  // Models cost nothing here, so without an amount, nothing is said of money.
+  const member = await admin.createAccount('Bo');
   const { key_id, api_key } = await admin.createKey(account_id, 'web shop');
   await admin.revokeKey(key_id);
   await admin.cancelJob(job_id);
@@ -172,6 +174,7 @@ test('each action is recorded with who, what and when, and a refused one is not'
   expect(entries.map(({ action, subject, detail }) => [action, subject, detail])).toEqual([
     ['account create', account_id, '2.5 USD'],
     ['account credit', account_id, '-0.5 USD'],
+    ['account create', member.account_id, null],
     ['key create', key_id, `account ${account_id}`],
     ['key revoke', key_id, null],
     ['job cancel', job_id, null],

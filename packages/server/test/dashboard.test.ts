@@ -596,6 +596,8 @@ describe('the operator', () => {
     expect((await call('POST', `/operator/accounts/${account_id}/credit`, { usd: 'much' })).status).toBe(400);
     expect((await call('POST', '/operator/accounts', { name: ' ' })).status).toBe(400);
     expect((await call('POST', '/operator/accounts', { name: 'ann' })).status).toBe(409);
+    // Models cost nothing here: without an amount, the account can create jobs.
+    expect((await call('POST', '/operator/accounts', { name: 'dora' })).body).toMatchObject({ balance_usd: 10 });
   });
 
   test('sees the unfinished jobs of all accounts, account by account, in pages, and cancels them', async () => {

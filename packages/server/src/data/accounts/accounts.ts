@@ -2,13 +2,16 @@ import { limits } from '@gen3d/schema';
 import type { Selectable, Transaction } from 'kysely';
 import { AdminError } from '../../base/errors.js';
 import { newUlid } from '../../base/ids.js';
-import { type MicroUsd, toMicroUsd } from '../../base/money.js';
+import { type MicroUsd, toMicroUsd, toUsd } from '../../base/money.js';
+import type { Config } from '../../config.js';
 import type { Db, Queryable } from '../db/database.js';
 import { advisoryLock } from '../db/locks.js';
 import type { Tables } from '../db/tables.js';
 import { currentTime, type Time } from '../db/time.js';
 import { transaction } from '../db/transaction.js';
+import type { Action } from './audit-log.js';
 import { balanceOf, credit } from './ledger.js';
+import { isFree } from './rates.js';
 
 export type Account = Selectable<Tables['accounts']>;
 
@@ -26,6 +29,28 @@ export async function createAccount(
   await trx.insertInto('accounts').values({ id, name, sandbox, balance_microusd: 0, created_at: now }).execute();
   if (balance !== 0) await credit(trx, id, balance, now);
   return { id };
+}
+
+/**
+ * Creates an account at an operator's wish, and returns its balance in USD. Where models cost nothing, it has enough for
+ * its jobs, and the audit log says nothing of money.
+ * @throws {AdminError} if another account has the name
+ */
+export async function openAccount(
+  db: Db,
+  config: Pick<Config, 'rates'>,
+  { name, balance_usd: wantedUsd }: { name: string; balance_usd?: number | undefined },
+  record: (trx: Queryable, action: Omit<Action, 'who'>) => Promise<void>,
+): Promise<{ account_id: string; name: string; balance_usd: number }> {
+  const free = await isFree(db, config);
+  const balance = toMicroUsd(wantedUsd ?? (free ? 10 * limits.minBalanceUsd : 0));
+  const id = await transaction(db, async (trx) => {
+    const account = await createAccount(trx, { name, balance }, currentTime(db));
+    const detail = wantedUsd === undefined && free ? {} : { detail: `${toUsd(balance)} USD` };
+    await record(trx, { action: 'account create', subject: account.id, ...detail });
+    return account.id;
+  });
+  return { account_id: id, name, balance_usd: toUsd(balance) };
 }
 
 /** Commands take a name instead of an id, so accounts have different names. The sandbox cannot be named in one. */

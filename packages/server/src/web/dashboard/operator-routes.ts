@@ -8,7 +8,7 @@ import { AdminError } from '../../base/errors.js';
 import { maxUsd, toMicroUsd, toUsd } from '../../base/money.js';
 import { dayMs, isoTime } from '../../base/time.js';
 import { version } from '../../base/version.js';
-import { createAccount, creditAccount } from '../../data/accounts/accounts.js';
+import { creditAccount, openAccount } from '../../data/accounts/accounts.js';
 import { recentInferenceMs } from '../../data/accounts/ledger.js';
 import { type Db, kindOf } from '../../data/db/database.js';
 import { currentTime } from '../../data/db/time.js';
@@ -22,10 +22,7 @@ import type { Services } from '../http/services.js';
 import { auditRequest, operatorCursors } from './audit-routes.js';
 
 const usd = z.number({ error: 'must be an amount in USD' }).min(-maxUsd).max(maxUsd);
-const NewAccount = z.object({
-  name: Name,
-  balance_usd: usd.min(0).default(10 * limits.minBalanceUsd),
-});
+const NewAccount = z.object({ name: Name, balance_usd: usd.min(0).optional() });
 const Credit = z.object({
   usd: usd.refine((amount) => toMicroUsd(amount) !== 0, 'must be at least a millionth of a dollar'),
   idempotency_key: z.string().min(1).max(limits.idempotencyKeyLength.max).refine(isStorable, notStorable).optional(),
@@ -110,18 +107,10 @@ export function operatorRoutes(services: Services): Router {
     .post(jsonBody(services), async (request, response) => {
       const parsed = NewAccount.safeParse(request.body);
       if (!parsed.success) throw invalidRequest(parsed.error);
-      const { name, balance_usd } = parsed.data;
-      const balance = toMicroUsd(balance_usd);
-      const id = await transaction(db, async (trx) => {
-        const account = await createAccount(trx, { name, balance }, currentTime(db));
-        await auditRequest(response, trx, {
-          action: 'account create',
-          subject: account.id,
-          detail: `${balance_usd} USD`,
-        });
-        return account.id;
-      }).catch(conflict);
-      sendJson(response, 201, { account_id: id, name, balance_usd });
+      const account = await openAccount(db, config, parsed.data, (trx, action) =>
+        auditRequest(response, trx, action),
+      ).catch(conflict);
+      sendJson(response, 201, account);
     })
     .all(onlyMethods('GET', 'POST'));
 
