@@ -14,21 +14,21 @@ export interface Gen3dOptions {
   readonly apiKey?: string | undefined;
   /** The server's URL without /v1. Default: the environment variable GEN3D_BASE_URL, then http://127.0.0.1:8787. */
   readonly baseUrl?: string | undefined;
-  /** The limit for each attempt, until the last byte of the response. Default 60,000. Each call also accepts a total limit. */
+  /** Limits each attempt, until the last byte of the response. Default 60,000. Each call also accepts a total limit. */
   readonly timeoutMs?: number | undefined;
-  /** The number of retries after a 429, a 5xx or a broken connection. Default 3. */
+  /** How often a request is repeated after a 429, a 5xx or a broken connection. Default 3. */
   readonly maxRetries?: number | undefined;
   /** A custom fetch, for example to use a proxy. Default: the global fetch. */
   readonly fetch?: Fetch | undefined;
 }
 
 export interface GenerateOptions extends WaitOptions, Pick<CreateJobParams, 'idempotencyKey' | 'label' | 'sampler'> {
-  /** The total limit for creating the job and waiting for it. Default: no limit. */
+  /** Limits the whole call: creating the job and waiting for it. Default: no limit. */
   readonly timeoutMs?: number | undefined;
 }
 
 export interface DownloadOptions extends RequestOptions {
-  /** The GLB model, or its JPEG thumbnail. Default: the model. */
+  /** Which file to download: the GLB model, or its JPEG thumbnail. Default: the model. */
   readonly asset?: 'glb' | 'thumbnail' | undefined;
 }
 
@@ -50,12 +50,12 @@ export const defaultBaseUrl = 'http://127.0.0.1:8787';
  * await writeFile('photo.glb', await gen3d.download(task));
  */
 export class Gen3d {
-  /** The server's URL without /v1 and trailing slashes. */
+  /** The server's URL, without `/v1` or trailing slashes. */
   readonly baseUrl: string;
   readonly jobs: Jobs;
   readonly webhookEndpoint: WebhookEndpointSettings;
   readonly balance: {
-    /** The balance, the minimum balance and the prices, in USD. */
+    /** Returns the balance, the minimum balance for a new job, and the prices, all in USD. */
     retrieve(options?: RequestOptions): Promise<Balance>;
   };
   readonly #transport: Transport;

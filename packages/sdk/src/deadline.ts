@@ -3,13 +3,13 @@ export interface RequestOptions {
   /** Cancels the call, which then rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
   /**
-   * The limit for the whole call, including its retries, the pauses between them, and reading the image. When it elapses,
+   * Limits the whole call, including its retries, the pauses between them, and reading the image. When the time is up,
    * the call rejects with a `RequestTimeoutError`. Default: no limit beyond the client's `timeoutMs` and `maxRetries`.
    */
   readonly timeoutMs?: number | undefined;
 }
 
-/** The maximum delay of a timer, almost 25 days. A longer timeout counts as no limit. */
+/** Timers cannot wait longer than this, almost 25 days. A longer timeout counts as no limit. */
 export const maxTimerMs = 2 ** 31 - 1;
 
 /**

@@ -15,7 +15,7 @@ const currentProcess = () => (globalThis as { process?: Process }).process;
 export const variable = (name: string): string | undefined => currentProcess()?.env?.[name] || undefined;
 
 /**
- * The file functions of Node, Bun and Deno. Undefined in browsers and on edge platforms.
+ * Returns the file functions of Node, Bun and Deno, or undefined in browsers and on edge platforms.
  *
  * Bundlers for browsers fail on any import of `node:fs`, even a dynamic one.
  */

@@ -12,7 +12,8 @@ import {
 import { having } from './response-bodies.js';
 
 /**
- * The error for a response with an error status: by its `error.code`, or by its status if the body has no code.
+ * Converts a response with an error status to an error. `error.code` in the body selects the class; without a code, the
+ * status does.
  *
  * @param isFile whether the request was for a file, which needs no API key and may be on another kind of server
  */

@@ -19,14 +19,14 @@ export interface Gen3dErrorDetails {
   readonly status?: number | undefined;
   /** Identifies the request in the server's log. */
   readonly requestId?: string | undefined;
-  /** The `Retry-After` of the response, if it had one. */
+  /** How long the response asked the client to wait, from its `Retry-After` header. Undefined without that header. */
   readonly retryAfterMs?: number | undefined;
   readonly cause?: unknown;
 }
 
 /**
- * The base class of this client's errors. Two cases are different: an aborted `signal` rejects with its own reason, and a
- * programming mistake, such as a webhook secret that is not a string, is a TypeError.
+ * All errors of this client extend this class, with two exceptions: an aborted `signal` rejects with its own reason,
+ * and a programming mistake, such as a webhook secret that is not a string, is a TypeError.
  */
 export class Gen3dError extends Error {
   override readonly name: string = 'Gen3dError';
@@ -114,7 +114,7 @@ export class RequestTimeoutError extends ConnectionError {
   readonly method: string;
   /** The path of the URL, such as `/v1/jobs`. */
   readonly path: string;
-  /** The limit that was exceeded: the `timeoutMs` of the call, or that of the client for each attempt. */
+  /** The limit that was exceeded: the call's `timeoutMs`, or the client's `timeoutMs` for each attempt. */
   readonly timeoutMs: number;
 
   constructor(request: { readonly method: string; readonly url: string }, timeoutMs: number, cause?: unknown) {

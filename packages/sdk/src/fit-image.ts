@@ -11,7 +11,7 @@ const qualities = [0.95, 0.88, 0.78];
 /** Images larger than this are not read, because they are probably videos. */
 export const maxSourceBytes = 100 * 1024 ** 2;
 
-/** The part of an `ImageBitmap` that types without those of browsers know. */
+/** Declares what is used of `ImageBitmap`, so that this file compiles without the types of browsers. */
 export type Bitmap = { readonly width: number; readonly height: number; close(): void };
 
 interface FitOptions {
@@ -24,9 +24,9 @@ interface FitOptions {
 type Fit = (image: Blob, options: FitOptions) => Promise<Blob | undefined>;
 
 /**
- * The function that scales and converts images on this platform: with a canvas in browsers, with sharp elsewhere. It
- * returns upright sRGB in JPEG, or in WebP if the image may be transparent, of at most 4 MiB, or undefined if no quality
- * fits. It rejects if it cannot decode the image.
+ * Finds a function that scales and converts images on this platform: with a canvas in browsers, with sharp elsewhere.
+ * The function returns an upright sRGB image of at most 4 MiB, as JPEG, or as WebP if it may be transparent. It returns
+ * undefined if the image does not fit at any quality, and rejects if it cannot decode the image.
  *
  * @returns undefined without a canvas, if sharp is not installed
  */

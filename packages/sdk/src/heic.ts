@@ -12,7 +12,7 @@ interface Decoded {
 type Context = { readonly context: unique symbol };
 type Handle = { readonly handle: unique symbol };
 
-/** The functions of libheif that are used here. */
+/** Declares the functions of libheif that are used here. */
 export interface Libheif {
   readonly heif_error_code: { readonly heif_error_Ok: unknown };
   readonly heif_colorspace: { readonly heif_colorspace_RGB: unknown };
@@ -87,7 +87,7 @@ export async function heicToJpeg(
 
 const latin1 = (bytes: Uint8Array) => new TextDecoder('latin1').decode(bytes);
 
-/** The ICC profile in the container's `colr` box, such as Display P3. libheif does not apply it. */
+/** Returns the ICC profile in the container's `colr` box, such as Display P3. libheif does not apply it. */
 function colorProfileOf(heic: Uint8Array): Uint8Array<ArrayBuffer> | undefined {
   const text = latin1(heic);
   for (const type of ['colrprof', 'colrrICC']) {
@@ -100,7 +100,9 @@ function colorProfileOf(heic: Uint8Array): Uint8Array<ArrayBuffer> | undefined {
   return undefined;
 }
 
-/** The maximum of a JPEG's segment, without its length and the 14 bytes before the part of the profile. */
+/**
+ * How much of a profile fits in one JPEG segment, after the segment's length field and the 14 bytes that precede it.
+ */
 const maxProfilePart = 65_535 - 2 - 14;
 
 /** Adds a profile to a JPEG. @see ICC.1:2022, annex B.4 */

@@ -60,7 +60,7 @@ async function read(image: ImageInput): Promise<string | Blob> {
   throw invalid('image must be a path, an http(s) URL, a data URI, bytes, a Blob or a stream of bytes');
 }
 
-/** The name of an image's file. Undefined if it has none, and for a URL: the server names its job. */
+/** Returns the name of an image's file. Undefined if it has none, and for a URL, because the server names that job. */
 export function labelOf(image: ImageInput): string | undefined {
   if (image instanceof Blob) return fileName(nameIn(image));
   const location = typeof image === 'string' || image instanceof URL ? String(image) : '';
@@ -75,7 +75,7 @@ const invalid = (message: string, options?: ErrorOptions) =>
   new InvalidRequestError('invalid_request', message, options);
 
 export interface PrepareImageOptions {
-  /** The name of the image in error messages. Default: the name of a `File`. */
+  /** Names the image in error messages. Default: the name of a `File`. */
   readonly name?: string | undefined;
   /** Scales the image to at most this many pixels a side, even if it would fit. */
   readonly maxSide?: number | undefined;
@@ -132,7 +132,7 @@ const tooLarge = (size: number) => `${mebibytes(size)}, more than the 4 MiB that
 const heicRemedy = () =>
   `Convert it to JPEG first${fileSystem() ? ', or install sharp and libheif-js (npm install sharp libheif-js)' : ''}`;
 
-/** The remedy on a platform that cannot convert images. */
+/** Says what to do on a platform that cannot convert images. */
 function withoutFitter(isOtherFormat: boolean): string {
   const remedy = isOtherFormat ? accepted : 'Pass its http(s) URL (up to 25 MiB), or make the image smaller';
   // sharp needs a file system.

@@ -39,7 +39,7 @@ export interface ListJobsParams {
   readonly status?: JobStatus | undefined;
   /** The number of jobs per page, 1 to 100. Default 20. */
   readonly limit?: number | undefined;
-  /** The `next_cursor` of a page, to continue after it. */
+  /** Continues after a page: pass the `next_cursor` of that page. */
   readonly cursor?: string | undefined;
 }
 
@@ -77,11 +77,10 @@ export class Jobs {
   }
 
   /**
-   * The current state of a job.
+   * Returns the current state of a job.
    *
    * @throws {NotFoundError} if the account has no such job
-   * @example
-   * const { status, model_urls } = await gen3d.jobs.retrieve(jobId);
+   * @example const { status, model_urls } = await gen3d.jobs.retrieve(jobId);
    */
   async retrieve(id: string, options?: RequestOptions): Promise<Task> {
     return (await this.#read(id, options)).task;
@@ -173,12 +172,12 @@ function segment(id: string): string {
 const isCreatedJob = having<CreateJobResponse>({ job_id: 'string' });
 
 /**
- * The body and the headers of `POST /v1/jobs`, for programs that send it in another way, such as through their own server.
+ * Returns the body and the headers of `POST /v1/jobs`, for programs that send the request themselves, such as through
+ * their own server.
  *
  * @throws {InvalidRequestError} if the image cannot be read or is too large
- * @example
- * const { json, headers } = await createJobRequest({ image: file, label: file.name });
- * await fetch('/my-server/models', { method: 'POST', body: JSON.stringify(json), headers });
+ * @example const { json, headers } = await createJobRequest({ image: file, label: file.name }); await
+ * fetch('/my-server/models', { method: 'POST', body: JSON.stringify(json), headers });
  */
 export const createJobRequest = (params: CreateJobParams): Promise<JobRequest> => jobRequest(params, false);
 

@@ -20,7 +20,7 @@ const hasJobs = having<ListJobsResponse>({ jobs: 'object' });
 export const isJobPage = (value: unknown): value is ListJobsResponse =>
   hasJobs(value) && Array.isArray(value.jobs) && value.jobs.every(isTask);
 
-/** The body, if it has the expected type. @throws {ServerError} invalid_response */
+/** Returns the body if it has the expected type. @throws {ServerError} invalid_response */
 export function expectBody<T>(body: unknown, isExpected: (value: unknown) => value is T, name: string): T {
   if (isExpected(body)) return body;
   throw new ServerError(
@@ -29,7 +29,7 @@ export function expectBody<T>(body: unknown, isExpected: (value: unknown) => val
   );
 }
 
-/** The chunks of a stream. Not all browsers support iterating a stream directly. */
+/** Iterates over the chunks of a stream. Not all browsers can iterate over a stream directly. */
 export async function* chunksOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
   const reader = stream.getReader();
   try {

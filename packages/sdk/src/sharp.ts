@@ -1,4 +1,4 @@
-/** The functions of sharp that are used here. */
+/** Declares the functions of sharp that are used here. */
 interface SharpImage {
   metadata(): Promise<{ hasAlpha?: boolean }>;
   rotate(): SharpImage;

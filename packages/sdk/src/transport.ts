@@ -81,7 +81,7 @@ export class Transport {
     return this.#options.apiKey === publicTestKey;
   }
 
-  /** The URL of a path below /v1, or of a path that starts with a slash. */
+  /** Returns the URL of a path below /v1, or of a path that starts with a slash. */
   url(path: string): string {
     return `${this.#options.baseUrl}${path.startsWith('/') ? '' : '/v1/'}${path}`;
   }
@@ -112,7 +112,7 @@ export class Transport {
     }
   }
 
-  /** The bytes of a file. Sends no API key: assets are public and may be on another host. */
+  /** Downloads a file. Sends no API key, because assets are public and may be on another host. */
   async fetchBytes(url: string, limits: RequestOptions): Promise<Uint8Array> {
     const response = await this.#send('get', url, limits, 'file');
     return new Uint8Array(await response.arrayBuffer());
@@ -175,7 +175,7 @@ const unlessRetryAfterTooLong: RetryVerdict = ({ error }) =>
 const onlyAfterRateLimit: RetryVerdict = (failed) =>
   failed.error instanceof HTTPError && failed.error.response.status === 429 ? unlessRetryAfterTooLong(failed) : false;
 
-/** The innermost message: undici wraps the actual error in one or two others, such as "fetch failed". */
+/** Returns the innermost message: undici wraps the actual error in one or two others, such as "fetch failed". */
 function reason(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (error.cause instanceof Error) return reason(error.cause);

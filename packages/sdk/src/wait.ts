@@ -10,7 +10,7 @@ import { ConnectionError, JobFailedError, RateLimitError, ServerError, WaitTimeo
 export interface WaitOptions extends RequestOptions {
   /** Stops waiting. The job continues; `jobs.cancel` cancels it. */
   readonly signal?: AbortSignal | undefined;
-  /** The maximum time to wait, after which the call rejects with a `WaitTimeoutError`. Default: no limit. */
+  /** Limits the wait, after which the call rejects with a `WaitTimeoutError`. Default: no limit. */
   readonly timeoutMs?: number | undefined;
   /**
    * Called with the first state, and with every later change of status, progress, position in the queue or stage.
@@ -22,7 +22,7 @@ export interface WaitOptions extends RequestOptions {
 /** Retrieves the job once, with the response's `Retry-After`, `Retry-After-Ms` and estimate if it has them. */
 export type ReadTask = (signal: AbortSignal) => Promise<{ task: Task; estimate?: JobEstimate } & Pauses>;
 
-/** The pauses that a response asks for, in milliseconds. */
+/** How long a response asks the client to wait, in milliseconds. */
 export interface Pauses {
   readonly retryAfterMs?: number | undefined;
   readonly preciseRetryAfterMs?: number | undefined;
@@ -70,7 +70,8 @@ export async function waitForJob(id: string, read: ReadTask, options: WaitOption
 const minPauseMs = 1_000;
 
 /**
- * The pause before the next request. A server that estimates the end of the job gives it in `Retry-After-Ms`.
+ * Returns the pause before the next request, in milliseconds. A server that estimates the end of the job gives it in
+ * `Retry-After-Ms`.
  *
  * For other servers, the contract suggests 2 to 5 s. Jobs can take only seconds, so the first pause is shorter, and
  * pauses grow with the elapsed time. `random` (0 to 1) spreads clients that started at the same time.

@@ -16,7 +16,7 @@ export interface SetWebhookOptions extends RequestOptions {
   events?: WebhookEvents;
 }
 
-/** The account's webhook endpoint. An account has at most one. */
+/** Reads and changes the account's webhook endpoint. An account has at most one. */
 export class WebhookEndpointSettings {
   readonly #transport: Transport;
 
@@ -36,12 +36,11 @@ export class WebhookEndpointSettings {
   }
 
   /**
-   * The URL and the current secret. If the last delivery failed, also since when all have failed, and until when they are
-   * paused.
+   * Returns the URL and the current secret. If the last delivery failed, also says since when all deliveries have
+   * failed, and until when they are paused.
    *
    * @throws {NotConfiguredError} if the account has no endpoint
-   * @example
-   * const { secret, paused_until } = await gen3d.webhookEndpoint.get();
+   * @example const { secret, paused_until } = await gen3d.webhookEndpoint.get();
    */
   async get(options?: RequestOptions): Promise<WebhookEndpoint & EndpointHealth> {
     const { body, health } = await this.#transport.call('get', path, options);

@@ -49,7 +49,7 @@ export function webhookHandler({
   };
 }
 
-/** The part of Express's request that the handler uses. Node's http.IncomingMessage has it too. */
+/** Declares what the handler uses of Express's request. Node's `http.IncomingMessage` has it, too. */
 export interface WebhookRequest extends AsyncIterable<Uint8Array> {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly body?: unknown;

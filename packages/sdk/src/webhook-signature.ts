@@ -7,7 +7,10 @@ import { having } from './response-bodies.js';
 // compared in constant time by WebCrypto, which every runtime has. The raw bytes are required, because a parsed and
 // serialized body has another signature. The age is checked too, because the sender does not limit it.
 
-/** The raw body of a delivery, as bytes or text. Never a parsed object. */
+/**
+ * The raw body of a delivery, as bytes or text. A parsed object cannot be verified, because the signature covers the
+ * bytes.
+ */
 export type WebhookPayload = string | Uint8Array | ArrayBuffer;
 
 export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
@@ -23,13 +26,13 @@ export interface VerifyWebhookOptions {
    * one a minute later, when deliveries under way have arrived. A delivery rejected in between is retried.
    */
   readonly secret: string | readonly string[];
-  /** The maximum difference between the delivery's timestamp and `now`. Default 300. `Infinity` disables the check. */
+  /** How many seconds the delivery's timestamp may differ from `now`. Default 300. `Infinity` disables the check. */
   readonly toleranceSeconds?: number | undefined;
   /** Milliseconds since 1970. Default: the current time. */
   readonly now?: number | undefined;
 }
 
-/** The delivery is not authentic. `message` describes the cause. */
+/** The delivery is not authentic. `message` says why. */
 export class WebhookVerificationError extends Gen3dError {
   override readonly name = 'WebhookVerificationError';
 
@@ -145,7 +148,8 @@ function signedBytes(timestamp: string, body: Uint8Array): Uint8Array<ArrayBuffe
 }
 
 /**
- * The secrets as a list. The parameter is `unknown`, because JavaScript callers may pass an unset environment variable.
+ * Returns the secrets as a list. The parameter is `unknown` because JavaScript callers may pass an unset environment
+ * variable.
  *
  * @throws {TypeError} if a secret is missing or empty
  */
