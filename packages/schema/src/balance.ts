@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
 
-/** The balance object (docs/contract.md section 2.3). `rates` are in USD per second of inference. */
+/** An account's balance in USD (docs/contract.md section 2.3). `rates` are in USD per second of inference. */
 export const Balance = z.object({
   balance_usd: z.number(),
   min_balance_usd: z.number(),

@@ -27,7 +27,7 @@ export const GalleryJob = z.extend(Task, {
   work_seconds: z.nullable(z.number()),
   /** 1 is the job whose inference starts next. Null once inference has started, or if the job is far back. */
   queue_position: z.nullable(z.number()),
-  /** The current stage of inference; see `stageNames`. Null if there is none, or it is not known. */
+  /** The current stage of inference; see `stageNames`. Null if no stage is running, or if it is not known. */
   stage: z.nullable(z.string()),
   /** What makes the model worse than it could be: codes of `warningMessages`. */
   warnings: z.array(z.string()),
@@ -94,7 +94,7 @@ export const LedgerEntry = z.object({
   kind: z.enum(['credit', 'charge']),
   amount_usd: z.number(),
   task_id: z.nullable(z.string()),
-  /** The job's label. Null without a job, or if its record has been deleted. */
+  /** The job's label. Null if the entry is not about a job, or if the job's record has been deleted. */
   label: z.nullable(z.string()),
   instance: z.nullable(z.string()),
   inference_seconds: z.nullable(z.number()),
@@ -193,7 +193,7 @@ export const Runner = z.object({
   device: z.string(),
   /** Name of the graphics adapter, where there is one. */
   adapter: z.nullable(z.string()),
-  /** The job whose inference it is running. */
+  /** The job whose inference is running. Null if the runner is idle. */
   task_id: z.nullable(z.string()),
   started_at: z.string(),
   heartbeat_at: z.string(),
@@ -287,12 +287,12 @@ export const OfferedBundle = z.object({
   license: z.string(),
   /** While it runs on a CPU; null if the catalog does not say. */
   memory_bytes: z.nullable(z.number()),
-  /** The estimated time of a photo on the server's CPU; null if the catalog does not say. */
+  /** The estimated time per photo on the server's CPU; null if the catalog has no estimate. */
   cpu_seconds: z.nullable(z.number()),
 });
 export type OfferedBundle = z.infer<typeof OfferedBundle>;
 
-/** The current pull, or the last one. */
+/** A download of a bundle: the current one, or the last. */
 export const BundlePull = z.object({
   name: z.string(),
   status: z.enum(['running', 'done', 'failed', 'canceled']),
@@ -305,7 +305,7 @@ export const BundlePull = z.object({
 export type BundlePull = z.infer<typeof BundlePull>;
 
 export const BundleOverview = z.object({
-  /** The machine and the folder that get pulled bundles. */
+  /** Pulled bundles go to this machine, and to this folder on it. */
   host: z.string(),
   directory: z.string(),
   free_disk_bytes: z.number(),

@@ -28,10 +28,10 @@ export type TaskErrorCode = z.infer<typeof TaskErrorCode>;
 export const ErrorBody = z.object({ error: z.object({ code: z.string(), message: z.string() }) });
 export type ErrorBody = z.infer<typeof ErrorBody>;
 
-/** The body of a 402: the standard error body plus both amounts. */
+/** The body of a 402 response: the standard error body, plus both amounts. */
 export const InsufficientBalanceBody = z.extend(ErrorBody, { balance_usd: z.number(), min_balance_usd: z.number() });
 export type InsufficientBalanceBody = z.infer<typeof InsufficientBalanceBody>;
 
-/** The gateway's error bodies, which do not have the standard shape (docs/contract.md sections 5.3 and 7). */
+/** Error bodies of the gateway, which do not have the standard shape (docs/contract.md sections 5.3 and 7). */
 export const forbiddenBody = { message: 'Forbidden' } as const;
 export const tooManyRequestsBody = { message: 'Too Many Requests' } as const;

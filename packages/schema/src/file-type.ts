@@ -1,4 +1,4 @@
-/** The types that are recognized, as a message calls them. */
+/** How messages name the types that are recognized. */
 const descriptions = {
   png: 'a PNG',
   jpeg: 'a JPEG',
@@ -15,7 +15,7 @@ const descriptions = {
 } as const;
 export type FileType = keyof typeof descriptions;
 
-/** The formats of photos that people may send, with their extensions. Clients convert those that the server rejects. */
+/** Photos may have these formats. Clients convert those that the server rejects. */
 const photoFormats: Partial<Record<FileType, { name: string; extensions: readonly string[] }>> = {
   jpeg: { name: 'JPEG', extensions: ['.jpg', '.jpeg'] },
   png: { name: 'PNG', extensions: ['.png'] },
@@ -28,7 +28,7 @@ const photoFormats: Partial<Record<FileType, { name: string; extensions: readonl
 
 export const isPhotoType = (type: FileType | undefined): boolean => type !== undefined && type in photoFormats;
 export const photoFormatNames = Object.values(photoFormats).map(({ name }) => name);
-/** The formats at the end of a sentence: "Send a JPEG, PNG or …". */
+/** The end of a sentence that lists the formats: "Send a JPEG, PNG or …". */
 export const photoFormatChoice = photoFormatNames.join(', ').replace(/,(?=[^,]*$)/, ' or');
 export const photoExtensions = Object.values(photoFormats).flatMap(({ extensions }) => extensions);
 

@@ -1,11 +1,11 @@
 import { limits } from './limits.js';
 
-/** The media types of inline images (docs/contract.md section 4.1). */
+/** Images inside a request may have these media types (docs/contract.md section 4.1). */
 export const inlineImageTypes = ['image/png', 'image/jpeg', 'image/webp'] as const;
 
 const dataUri = /^data:(image\/(?:png|jpeg|webp));base64,/;
 
-/** The decoded size of padded base64, in bytes. */
+/** Computes the decoded size of padded base64, in bytes. */
 const decodedBytes = (base64: string) =>
   (base64.length / 4) * 3 - (base64.endsWith('==') ? 2 : base64.endsWith('=') ? 1 : 0);
 

@@ -3,7 +3,7 @@ import { inlineImageTypes, parseImageDataUri } from './image-data-uri.js';
 import { limits, mebibyte } from './limits.js';
 import { isStorable, notStorable, quoted } from './text.js';
 
-/** The maximum length of an image's URL in characters, long enough for signed URLs. Data URIs have their own limit. */
+/** An image's URL may have this many characters, enough for signed URLs. Data URIs have their own limit. */
 const maxUrlLength = 8_192;
 
 function problemOf(value: string): string | undefined {

@@ -12,14 +12,14 @@ export function cleanLabel(text: string): string | null {
   return firstCharacters(oneLine(text), maxLabelLength).trim() || null;
 }
 
-/** The value of the header for a label. Undefined if the label is empty. */
+/** Encodes a label for its header. Returns undefined if the label is empty. */
 export function encodeLabel(text: string): string | undefined {
   // File names on Windows may contain unpaired surrogates, which UTF-8 cannot represent.
   const label = cleanLabel(text.replace(/\p{Surrogate}/gu, '\uFFFD'));
   return label === null ? undefined : encodeURIComponent(label);
 }
 
-/** The last part of a URL's path, as a label. Null if it has none. */
+/** Makes a label of the last part of a URL's path. Returns null if the path is empty. */
 export function labelOfUrl(url: string): string | null {
   const part = new URL(url).pathname.split('/').filter(Boolean).pop() ?? '';
   try {
@@ -34,7 +34,8 @@ const maxNameBytes = 200;
 const photoExtension = new RegExp(`(\\${photoExtensions.join('|\\')})$`, 'i');
 
 /**
- * The name of a file of a job, on any system: the job's label without the extension of a photo, or its id.
+ * Returns a file name for a job that is valid on every system: the job's label without the extension of a photo, or its
+ * id.
  *
  * @param suffix follows the name, for example `.glb`. For an image it is more than an extension, because the photo may
  *   have that name

@@ -1,7 +1,7 @@
-/** The only supported job type. Others are reserved (docs/contract.md section 4.1). */
+/** No other job type is supported. The others are reserved (docs/contract.md section 4.1). */
 export const jobType = 'image-to-3d';
 
-/** The statuses of a job in the order of its life (docs/contract.md section 3). */
+/** A job's statuses, in the order in which it passes through them (docs/contract.md section 3). */
 export const jobStatuses = ['PENDING', 'QUEUED', 'IN_PROGRESS', 'SUCCEEDED', 'FAILED', 'CANCELED'] as const;
 type JobStatus = (typeof jobStatuses)[number];
 
@@ -17,5 +17,7 @@ const successors: Record<JobStatus, readonly JobStatus[]> = {
 export const canMove = (from: JobStatus, to: JobStatus): boolean => successors[from].includes(to);
 export const isTerminal = (status: JobStatus): boolean => successors[status].length === 0;
 
-/** The progress values of a job (docs/contract.md section 2.1). Advisory: `status` is the source of truth. */
+/**
+ * A job's progress at each step (docs/contract.md section 2.1). These are advisory: `status` is the source of truth.
+ */
 export const progress = { accepted: 0, preparing: 5, queued: 25, inferring: 30, inferred: 90, done: 100 } as const;

@@ -14,6 +14,6 @@ export const limits = {
   webhookRetries: 5,
   deadLetterDays: 14,
   taskRetentionDays: 90,
-  /** The suggested pause between two requests for a running job. */
+  /** Clients should pause this long between two requests for an unfinished job. */
   pollMs: { min: 2_000, max: 5_000 },
 } as const;

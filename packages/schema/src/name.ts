@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { isStorable, maxNameLength, notStorable, oneLine } from './text.js';
 
-/** The name of an account or an API key, as it is stored. Members choose names that the operator's terminal shows. */
+/** A valid name of an account or an API key. Members choose names, and the operator's terminal shows them. */
 export const Name = z
   .string()
   .refine(isStorable, notStorable)

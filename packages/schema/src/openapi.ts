@@ -9,7 +9,7 @@ type JsonObject = { readonly [key: string]: Json };
 
 const { limits, signatureHeader, timestampHeader } = api;
 
-/** The schemas that the document names. */
+/** These schemas get a name of their own in the document. */
 const names = [
   'Balance',
   'CreateJobResponse',
@@ -51,7 +51,7 @@ function componentSchemas(): JsonObject {
 
 const digits: JsonObject = { type: 'string', pattern: '^\\d+$' };
 
-/** The headers of responses by their names, which are also their ids in the document. */
+/** Response headers by name. The names are also their ids in the document. */
 const headers = {
   'x-request-id': { description: 'Identifies this request in the server’s log.', schema: { type: 'string' } },
   'retry-after': { description: 'Seconds to wait before the next request.', schema: digits },
@@ -303,7 +303,10 @@ const delivery = (id: string, summary: string, event: JsonObject): JsonObject =>
   },
 });
 
-/** The contract as an OpenAPI 3.1 document, served at `/openapi.json` and stored in `docs/openapi.json`. */
+/**
+ * Describes the contract as an OpenAPI 3.1 document, which is served at `/openapi.json` and stored in
+ * `docs/openapi.json`.
+ */
 export function openApiDocument(): JsonObject {
   return {
     openapi: '3.1.1',

@@ -25,7 +25,10 @@ export function readSetting(name: string, text: string): number | string {
   return isValid ? value : `${name} must be an integer from ${min} to ${max}, not ${JSON.stringify(text)}`;
 }
 
-/** The value of the header. Undefined without a setting. @throws {RangeError} if one is out of range */
+/**
+ * Encodes the settings for the header. Returns undefined if there are none.
+ * @throws {RangeError} if a setting is out of range
+ */
 export function encodeSampler(settings: SamplerSettings): string | undefined {
   const given = Object.entries(settings);
   for (const [name, value] of given) {
@@ -35,7 +38,7 @@ export function encodeSampler(settings: SamplerSettings): string | undefined {
   return given.map(([name, value]) => `${name}=${value}`).join('&') || undefined;
 }
 
-/** The settings in a header's value, or a sentence that says what is wrong. */
+/** Reads the settings in a header's value. Returns a sentence that says what is wrong if they are invalid. */
 export function readSampler(header: string): SamplerSettings | string {
   const settings: Partial<Record<string, number>> = {};
   for (const [name, text] of new URLSearchParams(header)) {

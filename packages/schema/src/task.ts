@@ -20,7 +20,7 @@ export const TaskError = z
   .check(z.describe(`\`code\` is one of ${TaskErrorCode.options.join(', ')}. More codes may be added.`));
 export type TaskError = { code: TaskErrorCode; message: string };
 
-/** The task object (docs/contract.md section 2.1). */
+/** A job, as the API returns it (docs/contract.md section 2.1). */
 export const Task = z.object({
   task_id: Ulid,
   type: z.literal(jobType),
@@ -45,7 +45,7 @@ export type Task = z.infer<typeof Task>;
 export const CreateJobResponse = z.object({ job_id: Ulid });
 export type CreateJobResponse = z.infer<typeof CreateJobResponse>;
 
-/** The cursor of a list's next page. */
+/** Pass it as `cursor` to get the list's next page. */
 export const NextCursor = z.optional(z.string()).check(z.describe('Absent on the last page.'));
 
 /** `next_cursor` is absent on the last page. */

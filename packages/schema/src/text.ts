@@ -1,10 +1,10 @@
 /** How much of a request an error message may quote, in characters. */
 const maxQuotedLength = 200;
 
-/** The length of the name of an account or an API key, in characters. */
+/** The maximum length of the name of an account or an API key, in characters. */
 export const maxNameLength = 100;
 
-/** The first `max` characters (code points) of a text. Never splits a surrogate pair. */
+/** Returns the first `max` characters (code points) of a text. Never splits a surrogate pair. */
 export function firstCharacters(text: string, max: number): string {
   // A code point has one or two UTF-16 units. Slicing first avoids copying megabytes of text.
   return Array.from(text.slice(0, 2 * max))
@@ -12,13 +12,13 @@ export function firstCharacters(text: string, max: number): string {
     .join('');
 }
 
-/** The start of a text, for an error message. */
+/** Quotes the start of a text, for an error message. */
 export function quoted(text: string): string {
   const start = firstCharacters(text, maxQuotedLength);
   return start.length < text.length ? `${start}…` : text;
 }
 
-/** The number of characters (code points), as PostgreSQL and JSON Schema count them. */
+/** Counts characters (code points), as PostgreSQL and JSON Schema do. */
 export const characterCount = (text: string): number => Array.from(text).length;
 
 /**

@@ -11,6 +11,6 @@ export const warningMessages = {
 
 export type PhotoWarning = keyof typeof warningMessages;
 
-/** The sentences for the codes that this version knows. */
+/** Describes each warning in a sentence. Omits codes that this version does not know. */
 export const describeWarnings = (codes: readonly string[]): string[] =>
   codes.flatMap((code) => (Object.hasOwn(warningMessages, code) ? [warningMessages[code as PhotoWarning]] : []));

@@ -3,8 +3,8 @@ export const webhookEvents = ['all', 'final'] as const;
 export type WebhookEvents = (typeof webhookEvents)[number];
 
 /**
- * The health of a failing webhook endpoint. Empty if its last delivery succeeded. It is in response headers of
- * `GET /v1/webhook-endpoint`, whose body has no field for it (docs/contract.md section 6.4).
+ * Says how long a webhook endpoint has been failing. Empty if its last delivery succeeded. Response headers of `GET
+ * /v1/webhook-endpoint` contain it, because the body has no field for it (docs/contract.md section 6.4).
  */
 export interface EndpointHealth {
   /** Every delivery since then has failed: an ISO 8601 time. */
