@@ -13,12 +13,14 @@ import { write3mf } from './three-mf.js';
 import { writeUsdz } from './usdz.js';
 
 export interface ConvertOptions extends ModelOptions, ModelTools {
-  /** The name of the files, without an extension. */
+  /** Names the files. It has no extension. */
   readonly name: string;
 }
 
 export interface Conversion {
-  /** The file in the format, then the files that it refers to (OBJ), or the further levels of detail (GLB). */
+  /**
+   * The model in the requested format, followed by the files that it refers to (OBJ) or further levels of detail (GLB).
+   */
   readonly files: readonly ModelFile[];
   /** Sentences for people about the written model. */
   readonly notes: readonly string[];

@@ -3,7 +3,7 @@ import type { ModelContent, ModelPart } from './model-parts.js';
 import { cross, dot, type Vector } from './vectors.js';
 import { cornersOf, openEdges, type WeldedMesh, weld } from './weld.js';
 
-/** The heights of the cuts that are tried, as shares of the model's height. */
+/** Cuts are tried at these heights, as shares of the model's height. */
 const cuts = [0.005, 0.01, 0.02, 0.03, 0.05];
 /** A model that stands does not fall over if it is tilted by 10° in any direction. */
 const stableTilt = Math.tan((10 * Math.PI) / 180);
@@ -83,7 +83,10 @@ function centerOfMass(mesh: WeldedMesh): Vector {
 
 const yOf = ({ positions }: WeldedMesh, vertex: number) => positions[3 * vertex + 1]!;
 
-/** The part of the triangles above the plane. Equal edges are cut at equal positions, whichever triangle they belong to. */
+/**
+ * Keeps the part of the triangles above the plane. Equal edges are cut at equal positions, whichever triangle they
+ * belong to.
+ */
 function clip(part: ModelPart, plane: number): ModelPart {
   const sizes = { positions: 3, normals: 3, uvs: 2 } as const;
   const names = (['positions', 'normals', 'uvs'] as const).filter((name) => part[name]);
@@ -131,7 +134,7 @@ function clip(part: ModelPart, plane: number): ModelPart {
   };
 }
 
-/** The boundaries of the surface that closes open edges, seen from its own outside. */
+/** Joins open edges to loops, in the reverse direction. These bound the surface that closes the mesh. */
 function loopsOf(edges: readonly (readonly [number, number])[]): number[][] {
   const nexts = new Map<number, number[]>();
   for (const [from, to] of edges) nexts.set(to, [...(nexts.get(to) ?? []), from]);
@@ -159,7 +162,7 @@ function signedArea(mesh: WeldedMesh, loop: readonly number[]): number {
   }, 0);
 }
 
-/** The sum of the areas of triangles, with the same signs. */
+/** Adds up the areas of triangles, with their signs. */
 function areaOf(mesh: WeldedMesh, triangles: ArrayLike<number>): number {
   let area = 0;
   for (let at = 0; at < triangles.length; at += 3) {

@@ -40,7 +40,7 @@ export interface ModelFile {
   readonly bytes: Uint8Array;
 }
 
-/** The mode of a primitive that is a list of triangles (glTF 2.0, 3.7.2.1). */
+/** In a primitive of this mode, the indices are a list of triangles (glTF 2.0, 3.7.2.1). */
 const triangles = 4;
 
 /**
@@ -113,7 +113,7 @@ function toPart(node: Node, primitive: Primitive, materials: readonly Material[]
   };
 }
 
-/** The values of an attribute as floats, whatever type the file stores. */
+/** Returns an attribute's values as floats, whatever type the file stores. */
 function elements(primitive: Primitive, name: string, size: number): Float32Array | undefined {
   const accessor = primitive.getAttribute(name);
   if (!accessor) return undefined;

@@ -3,7 +3,7 @@ import type { ModelOptions } from './options.js';
 import type { Extent } from './place-model.js';
 import type { DecodeTexture } from './ply.js';
 
-/** The options that change a GLB itself. */
+/** Options that change a GLB without converting it. */
 export type GlbOptions = {
   readonly [name in 'size' | 'triangles' | 'texture' | 'textureFormat' | 'compress']?: ModelOptions[name] | undefined;
 };

@@ -3,10 +3,10 @@ import { adjustGlb } from './adjust-glb.js';
 import type { ModelTools } from './model-tools.js';
 
 /**
- * The functions that `convertModel` needs in Node.
+ * Provides what `convertModel` needs to run in Node.
  *
- * @example
- * const { files } = await convertModel(glb, 'glb', { ...nodeTools, name: 'mug', triangles: 5_000, texture: 512 });
+ * @example const { files } = await convertModel(glb, 'glb', { ...nodeTools, name: 'mug', triangles: 5_000, texture: 512
+ * });
  */
 export const nodeTools = {
   adjustGlb,

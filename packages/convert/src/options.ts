@@ -5,13 +5,13 @@ export { ConversionError };
 export const modelFormats = ['glb', 'obj', 'stl', '3mf', 'usdz', 'ply'] as const;
 export type ModelFormat = (typeof modelFormats)[number];
 
-/** The formats that slicers read. Their unit is the millimeter. */
+/** Slicers read these formats, whose unit is the millimeter. */
 export const printFormats: readonly ModelFormat[] = ['stl', '3mf'];
 
-/** The longest side of a model for printing if no size is given, in meters. */
+/** Makes the longest side of a model for printing this long if no size is given. In meters. */
 export const defaultPrintSize = 0.1;
 
-/** The length that one side of the model gets. Its proportions stay. */
+/** Scales the model so that one of its sides has this length. The proportions stay. */
 export interface ModelSize {
   readonly side: 'longest' | 'height' | 'width';
   readonly meters: number;
@@ -21,28 +21,28 @@ export interface ModelSize {
 export interface ModelOptions {
   /** Undefined keeps the size of the GLB, and makes a model for printing 100 mm long. */
   readonly size?: ModelSize;
-  /** The axis that points up. Undefined is the usual one of the format. */
+  /** Which axis points up. Default: the usual one of the format. */
   readonly up?: 'y' | 'z';
   /** `flat` cuts the lowest part off, so that the printed model stands. */
   readonly base?: 'flat';
-  /** The largest number of triangles. */
+  /** How many triangles the model may have at most. */
   readonly triangles?: number;
-  /** The longest side of a texture in pixels. Smaller textures stay as they are. */
+  /** The longest side of a texture, in pixels. Smaller textures stay as they are. */
   readonly texture?: number;
-  /** The format of the textures. Undefined keeps it. */
+  /** Converts the textures to this format. Default: they stay as they are. */
   readonly textureFormat?: 'jpeg' | 'webp';
   /** Undefined and `none` write a GLB that needs no decoder. */
   readonly compress?: 'meshopt' | 'draco' | 'none';
-  /** The number of further GLBs, each with half the triangles and half the texture's side of the one before. */
+  /** How many further GLBs to make. Each has half the triangles of the one before, and textures with half its side. */
   readonly lod?: number;
 }
 
 /** An option as people write it, on the command line or in a form. */
 interface OptionText {
-  /** The flag of the command line, as commander declares it. */
+  /** Declares the flag of the command line, in commander's syntax. */
   readonly flag: string;
   readonly description: string;
-  /** The formats that it applies to. */
+  /** The option has an effect only with these formats. */
   readonly formats: readonly ModelFormat[];
   /** All values, if there are few. */
   readonly choices?: readonly string[];
@@ -126,10 +126,10 @@ export const modelOptions = {
   },
 } as const satisfies Record<string, OptionText>;
 
-/** The options that were given, by their names in `modelOptions`. */
+/** Values of options as a user typed them, by their names in `modelOptions`. */
 export type ModelOptionTexts = { readonly [name in keyof typeof modelOptions]?: string | undefined };
 
-/** The options in `texts` that were given, with their rows of the table. */
+/** Returns the options that were given, with their rows of the table. */
 export function givenOptions(texts: ModelOptionTexts): { row: OptionText; text: string }[] {
   return Object.entries(modelOptions).flatMap(([name, row]) => {
     const text = texts[name as keyof ModelOptionTexts];

@@ -5,7 +5,7 @@ import type { ModelSize } from './options.js';
 /** Along X, Y and Z of the GLB: width, height and depth. */
 export type Extent = readonly [width: number, height: number, depth: number];
 
-/** The size of the box around the triangles, and its bottom. Both are in the unit of the positions. */
+/** Computes the size of the box around the triangles, and its bottom. Both are in the unit of the positions. */
 export function boxAround({ parts }: Pick<ModelContent, 'parts'>): { extent: Extent; bottom: number } {
   const min = [Infinity, Infinity, Infinity];
   const max = [-Infinity, -Infinity, -Infinity];
@@ -21,7 +21,10 @@ export function boxAround({ parts }: Pick<ModelContent, 'parts'>): { extent: Ext
   return { extent: [max[0]! - min[0]!, max[1]! - min[1]!, max[2]! - min[2]!], bottom: min[1]! };
 }
 
-/** The factor that gives a model of this extent the size. @throws {ConversionError} if that side has no length */
+/**
+ * Returns the factor that scales a model of this extent to the size. @throws {ConversionError} if that side has no
+ * length
+ */
 export function scaleTo({ side, meters }: ModelSize, [width, height, depth]: Extent): number {
   const length = { longest: Math.max(width, height, depth), height, width }[side];
   if (length > 0) return meters / length;

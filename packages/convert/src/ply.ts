@@ -70,7 +70,7 @@ end_header
   return file;
 }
 
-/** The sRGB bytes of a vertex. */
+/** Returns the color of a vertex, as sRGB bytes. */
 function colorOf(
   { uvs }: ModelPart,
   vertex: number,

@@ -9,7 +9,7 @@ const bedHeight = 0.2;
 const maxSamples = 4_000;
 const maxCellsPerAxis = 64;
 
-/** The properties of a model that decide whether a 3D printer can make it. Shares are of the surface's area, 0..1. */
+/** Tells whether a 3D printer can make a model, and how well. Shares are of the surface's area, 0..1. */
 export interface PrintCheck {
   /** Whether the surface has no holes and no open edges. */
   readonly closed: boolean;
@@ -46,7 +46,7 @@ export function checkPrint({ parts }: Pick<ModelContent, 'parts'>, up: 'y' | 'z'
   };
 }
 
-/** The check as a sentence. */
+/** Summarizes the check in one sentence. */
 export function describePrint({ closed, pieces, volume, overhangs, thin }: PrintCheck): string {
   const surface = closed ? `closed, ${Number(volume!.toPrecision(3))} cm³` : 'not closed, so a slicer has to repair it';
   const facts = [
@@ -85,8 +85,9 @@ function measureFaces(mesh: WeldedMesh): Faces {
 }
 
 /**
- * The signed volume of each piece in mm³. That of a hollow is negative. The faces of a piece share edges: where they share
- * only a corner, or an edge with more faces, a print breaks.
+ * Computes the signed volume of each piece, in mm³. A hollow's volume is negative. Two faces belong to one piece if
+ * they share an edge that no other face has: where only a corner, or an edge with more faces, joins them, a print
+ * breaks.
  */
 function pieceVolumes(mesh: WeldedMesh): number[] {
   const parents = Uint32Array.from({ length: mesh.triangles.length / 3 }, (_, face) => face);
@@ -148,7 +149,7 @@ function thinWallShare(mesh: WeldedMesh, { normals, areas, totalArea }: Faces): 
   return thin / (sample || 1);
 }
 
-/** The length of the ray to the triangle, or infinity (Möller and Trumbore 1997). */
+/** Returns the length of the ray up to the triangle, or infinity if it misses (Möller and Trumbore 1997). */
 function distanceTo([a, b, c]: readonly [Vector, Vector, Vector], origin: Vector, direction: Vector): number {
   const [ab, ac, ao] = [minus(b, a), minus(c, a), minus(origin, a)];
   const p = cross(direction, ac);

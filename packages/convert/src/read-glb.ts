@@ -11,7 +11,7 @@ const otherFormats = [
 
 const headerBytes = 12;
 const chunkHeaderBytes = 8;
-/** The ASCII text `JSON`. */
+/** A chunk of this type contains the JSON. The number is the ASCII text `JSON`. */
 const jsonChunk = 0x4e4f534a;
 
 const damaged = (cause?: unknown) =>
@@ -40,7 +40,7 @@ export async function readGlb(
   return { document, asset };
 }
 
-/** The names of the extensions without which a GLB cannot be read. @throws {ConversionError} as `readGlb` */
+/** Returns the extensions without which a GLB cannot be read. @throws {ConversionError} as `readGlb` */
 export const requiredExtensions = (glb: Uint8Array): readonly string[] => readJson(glb).extensionsRequired ?? [];
 
 function checkedJson(glb: Uint8Array, supported: readonly string[]): GLTF.IGLTF {

@@ -2,9 +2,9 @@ import { type Zippable, zipSync } from 'fflate';
 import type { ModelContent, ModelFile, ModelMaterial, ModelPart } from './model-parts.js';
 import { floatText } from './model-parts.js';
 
-/** The content of each file in the archive begins at a multiple of this number of bytes. */
+/** Each file in the archive begins at a multiple of this number of bytes. */
 const alignment = 64;
-/** The length of a local file header without the name and the extra field (APPNOTE.TXT 4.3.7). */
+/** A local file header has this many bytes before the name and the extra field (APPNOTE.TXT 4.3.7). */
 const localHeaderBytes = 30;
 /** An extra field that other programs ignore. Its own header has four bytes. */
 const paddingId = 0x1986;
@@ -83,7 +83,7 @@ ${normals ? `        normal3f[] normals = [${tuples(normals, 3)}] (\n           
 `;
 }
 
-/** The origin of USD's texture coordinates is at the bottom. */
+/** Flips texture coordinates, because their origin is at the bottom in USD. */
 const fromBottom = (uvs: Float32Array) => uvs.map((value, index) => (index % 2 === 1 ? 1 - value : value));
 
 function tuples(values: Float32Array, size: number): string {
@@ -94,7 +94,7 @@ function tuples(values: Float32Array, size: number): string {
 
 const tuple = (values: readonly number[]) => `(${values.map(floatText).join(', ')})`;
 
-/** The smallest and the largest coordinates. */
+/** Returns the smallest and the largest coordinates, as USD writes them. */
 function extentOf(positions: Float32Array): string[] {
   const min = [Infinity, Infinity, Infinity];
   const max = [-Infinity, -Infinity, -Infinity];

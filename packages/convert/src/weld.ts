@@ -1,7 +1,9 @@
 import type { ModelPart } from './model-parts.js';
 import type { Vector } from './vectors.js';
 
-/** The triangles of all parts with one vertex per position. Textures cut a surface, and this closes it. */
+/**
+ * All parts as one mesh, with one vertex per position. Textures cut a surface open at their seams, and this closes it.
+ */
 export interface WeldedMesh {
   /** x, y, z per vertex, with a float32's precision. */
   readonly positions: readonly number[];
@@ -9,7 +11,7 @@ export interface WeldedMesh {
   readonly triangles: Uint32Array;
   /** The index of each part's first triangle. */
   readonly firstTriangles: readonly number[];
-  /** The smallest coordinates of the triangles. */
+  /** The smallest x, y and z of the triangles. */
   readonly min: readonly number[];
 }
 
@@ -51,7 +53,7 @@ export const cornersOf = (mesh: WeldedMesh, face: number): [Vector, Vector, Vect
   vertexOf(mesh, mesh.triangles[3 * face + 2]!),
 ];
 
-/** The edges that the triangles pass more often in one direction, `from` and `to`. A closed surface has none. */
+/** Finds the edges that triangles pass more often in one direction, `from` to `to`. A closed surface has none. */
 export function openEdges({ positions, triangles }: WeldedMesh): [from: number, to: number][] {
   const balances = new Map<number, number>();
   for (let at = 0; at < triangles.length; at++) {
@@ -72,7 +74,7 @@ export function isCollapsed({ triangles }: WeldedMesh, face: number): boolean {
   return a === b || b === c || c === a;
 }
 
-/** The faces at each edge, without the collapsed ones. */
+/** Groups the faces by their edges. Omits collapsed faces. */
 export function facesOfEdges(mesh: WeldedMesh): Iterable<readonly number[]> {
   const { positions, triangles } = mesh;
   const faces = new Map<number, number[]>();
