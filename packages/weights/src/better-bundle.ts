@@ -6,8 +6,8 @@ import { cpuMemory, installedMemory } from './gpu-requirement.js';
 export type BetterBundle = CatalogEntry & { readonly precision?: 'int8' };
 
 /**
- * The bundle to recommend to somebody who wants better shapes: the last one of the catalogs, which are in the order of
- * quality, that this machine can run and does not have. Undefined if there is none.
+ * Recommends a bundle for better shapes. The catalogs list bundles from the worst to the best, so this is the last one
+ * that this machine can run and does not have. Undefined if there is none.
  *
  * @param hasGpu whether the networks run on a GPU here
  */

@@ -22,7 +22,9 @@ const Entry = z
   .strictObject({
     manifest: ManifestWithoutGraphs,
     urls: z.record(z.string(), z.url({ protocol: /^https?$/ })),
-    /** The graphs are made from a skeleton and from checkpoints, which are the manifest's only files. */
+    /**
+     * If present, the graphs are made from a skeleton and from checkpoints, which are then the manifest's only files.
+     */
     skeleton: z
       .strictObject({
         folder: z.string().regex(/^[a-z0-9-]+(\/[a-z0-9-]+)*$/, "a folder inside the catalog's folder"),
@@ -52,19 +54,19 @@ const Entry = z
     }
   });
 
-/** The content of `models/catalog.json`. */
+/** Describes the content of `models/catalog.json`. */
 export const Catalog = z.strictObject({ formatVersion: z.literal(1), bundles: z.array(Entry) });
 export type Catalog = z.infer<typeof Catalog>;
 export type CatalogEntry = Catalog['bundles'][number] & {
-  /** The folder of the catalog. */
+  /** The catalog is in this folder. */
   readonly directory: string;
 };
-/** The parts of a bundle that is made from checkpoints, and its requirements. */
+/** A bundle that is made from checkpoints: its parts, and what they require. */
 export type Skeleton = NonNullable<CatalogEntry['skeleton']>;
 
 /**
- * The seconds that a photo takes on this CPU with a bundle of the catalog: its operations, at the speed that was measured
- * here. True to within a factor of two. Undefined if the catalog does not state the operations.
+ * Estimates how many seconds a photo takes on this CPU with a bundle of the catalog, from its number of operations and
+ * the speed measured here. Correct within a factor of two. Undefined if the catalog does not state the operations.
  */
 export async function cpuSeconds({
   manifest,

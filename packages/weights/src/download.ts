@@ -5,7 +5,10 @@ import { type Dispatcher, interceptors, request } from 'undici';
 
 export interface DownloadOptions {
   readonly url: URL;
-  /** The file to write. An incomplete file there is resumed. It is complete once the call resolves. */
+  /**
+   * The file to write. If it exists, it counts as incomplete and the download resumes. It is complete once the call
+   * resolves.
+   */
   readonly path: string;
   /** Expected size in bytes and SHA-256 in hexadecimal. */
   readonly size: number;
@@ -16,7 +19,7 @@ export interface DownloadOptions {
   readonly signal?: AbortSignal | undefined;
   /** Called with the number of bytes received, including earlier tries. */
   readonly onProgress?: ((received: number) => void) | undefined;
-  /** The pause before the second try, doubled after each try without progress. Default 500. */
+  /** How many milliseconds to wait before the second try. Doubles after each try without progress. Default 500. */
   readonly pauseMs?: number | undefined;
 }
 
@@ -60,7 +63,7 @@ export async function download(options: DownloadOptions): Promise<void> {
   }
 }
 
-/** The bytes received so far. */
+/** The part of a file that has arrived. */
 interface Part {
   readonly path: string;
   /** Open for appending. */
@@ -138,7 +141,10 @@ async function fetchRest(part: Part, options: DownloadOptions): Promise<void> {
   if (part.length < size) throw new Error(`the connection ended after ${part.length} of ${size} bytes`);
 }
 
-/** The offset in the file at which the response's body starts. @throws {PermanentError} if it cannot be this file */
+/**
+ * Returns the offset in the file at which the response's body starts. @throws {PermanentError} if it cannot be this
+ * file
+ */
 async function startOf(
   { statusCode, headers, body }: Dispatcher.ResponseData,
   part: Part,
@@ -180,7 +186,7 @@ const text = (header: string | string[] | undefined): string | undefined =>
 
 const maxRetryAfterMs = 60_000;
 
-/** The server is busy or failed temporarily. */
+/** The server is busy or failed temporarily, so a later try may succeed. */
 class BusyError extends Error {
   readonly retryAfterMs: number | undefined;
 
@@ -196,8 +202,8 @@ export const isDiskFull = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && (error.code === 'ENOSPC' || error.code === 'EDQUOT');
 
 /**
- * The message of an error. fetch itself only says "fetch failed" or "terminated"; the reason is in the cause, or in a
- * list of causes if it tried several addresses.
+ * Finds the reason for an error. fetch itself only says "fetch failed" or "terminated"; the reason is in the cause, or
+ * in a list of causes if it tried several addresses.
  */
 export function reason(error: unknown): string {
   if (!(error instanceof Error)) return String(error);

@@ -3,7 +3,9 @@ import type { Device } from '@gen3d/engine';
 import type { ManifestWithoutGraphs, Precision } from '@gen3d/engine/bundles';
 import { cpuSeconds, type Skeleton } from './catalog.js';
 
-/** The bytes of memory that a network takes on a CPU. Half precision saves nothing there, because it is converted. */
+/**
+ * Computes how many bytes of memory a network takes on a CPU. Half precision saves none there, because it is converted.
+ */
 export const cpuMemory = ({ memory }: Pick<Skeleton, 'memory'>, precision: Precision): number =>
   (precision === 'int8' ? memory.int8 : undefined) ?? memory.fp32;
 
@@ -54,7 +56,7 @@ function onTheCpu(seconds: number | undefined): string {
   return `. On this CPU, a photo would take about ${minutes} minutes. To run it anyway, set GEN3D_DEVICE=cpu`;
 }
 
-/** The bytes of memory of this machine, or of its container. */
+/** Returns the memory of this machine, or of its container, in bytes. */
 export const installedMemory = () => Math.min(totalmem(), process.constrainedMemory() || totalmem());
 
 const gigabytes = (count: number) => `${(count / 1e9).toFixed(1)} GB`;

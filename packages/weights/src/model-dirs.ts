@@ -11,7 +11,7 @@ export interface ModelFolders {
   readonly modelsDir?: string | undefined;
 }
 
-/** The folders of the model packages that are installed. */
+/** Lists the folders of the installed model packages. */
 function modelPackages(): string[] {
   const { resolve } = createRequire(import.meta.url);
   return packagedBundles.flatMap((bundle) => {
@@ -23,7 +23,7 @@ function modelPackages(): string[] {
   });
 }
 
-/** The folder of the catalog: next to the built code, or in the repository. */
+/** Finds the folder of the catalog: next to the built code, or in the repository. */
 function catalogFolder(): string[] {
   for (let folder = dirname(fileURLToPath(import.meta.url)); ; folder = dirname(folder)) {
     const models = join(folder, 'models');

@@ -31,7 +31,7 @@ import { assemble, checkpointsOf, weightBytes } from './skeleton/assemble.js';
 import { type CheckpointOptions, findSource, type Source } from './source.js';
 
 export interface PullOptions {
-  /** The folder that gets the bundle, in a folder of its name. It is created if it is missing. */
+  /** The bundle gets its own folder in this one, which is created if it is missing. */
   readonly directory: string;
   /** All folders with bundles, `directory` among them, in the order in which they are searched. */
   readonly modelDirs: readonly string[];
@@ -41,14 +41,16 @@ export interface PullOptions {
   readonly onStart?: (requirements: PullRequirements) => void;
   readonly onProgress?: (progress: PullProgress) => void;
   readonly signal?: AbortSignal;
-  /** The pause before a second try, in milliseconds. Default 500. */
+  /** How many milliseconds to wait before a second try. Default 500. */
   readonly pauseMs?: number;
   readonly checkpoint?: CheckpointOptions;
-  /** The device on which the bundle is meant to run. Default `auto`. Bundles that need a GPU are refused without one. */
+  /**
+   * The device on which the bundle is meant to run. Default `auto`. Bundles that need a GPU are refused without one.
+   */
   readonly device?: Device | undefined;
 }
 
-/** The requirements of a pull, in bytes. */
+/** What a pull takes, in bytes. */
 export interface PullRequirements {
   readonly title: string;
   /** Still to be fetched or copied. */

@@ -28,7 +28,7 @@ export interface CheckpointOptions {
   readonly allowOtherWeights?: boolean | undefined;
 }
 
-/** The parts of a bundle and where they are. */
+/** Describes where the parts of a bundle come from. */
 export interface Source {
   readonly manifest: ManifestWithoutGraphs;
   readonly fetched: readonly BundleFile[];
@@ -43,7 +43,7 @@ export interface FileRequest {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** The parts that turn a fetched checkpoint into a bundle. */
+/** Describes how a fetched checkpoint becomes a bundle. */
 export interface Recipe {
   readonly skeleton: Skeleton;
   readonly origin: Origin;
@@ -120,14 +120,17 @@ async function sourceInCatalogs(
   };
 }
 
-/** The paths of copies of the checkpoints: `from` itself, or for several checkpoints those in the folder `from`. */
+/**
+ * Returns the paths of local copies of the checkpoints: `from` itself, or the files in that folder if there are
+ * several.
+ */
 function pathsIn(from: string, files: readonly BundleFile[], urls: Readonly<Record<string, string>>): string[] {
   if (files.length === 1) return [from];
   // https://huggingface.co/OWNER/NAME/resolve/COMMIT/PATH
   return files.map(({ name }) => join(from, urls[name]!.replace(/^.*\/resolve\/[^/]+\//, '')));
 }
 
-/** The checkpoint to use: the published one, or another one that is given and allowed. */
+/** Chooses the checkpoint: the published one, or another one if it is given and allowed. */
 async function checkpointOf(
   published: BundleFile,
   position: number,
@@ -203,8 +206,8 @@ async function fetchText(url: URL, dispatcher: Dispatcher, signal?: AbortSignal)
 const hub = 'https://huggingface.co';
 
 /**
- * The URL and headers for a file. As in the tools of Hugging Face, HF_ENDPOINT replaces its URL by a mirror's, and
- * HF_TOKEN is sent there.
+ * Returns the URL and headers to request a file with. As in the tools of Hugging Face, HF_ENDPOINT replaces its URL by
+ * a mirror's, and HF_TOKEN is sent there.
  */
 export function viaHub(
   url: URL,

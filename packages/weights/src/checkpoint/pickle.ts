@@ -16,7 +16,7 @@ export class Dict {
 export class Global {
   constructor(readonly name: string) {}
 }
-/** The identifier of a value that is stored outside the pickle. */
+/** Stands for a value that is stored outside the pickle, and holds its identifier. */
 export class Persistent {
   constructor(readonly id: Value) {}
 }

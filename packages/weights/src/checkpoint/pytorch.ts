@@ -55,7 +55,7 @@ export async function readPyTorch(file: ByteSource): Promise<TensorRecord[]> {
   return records;
 }
 
-/** The top folder of the archive. */
+/** Returns the archive's top folder. */
 function rootOf(entries: ReadonlyMap<string, ZipEntry>): string {
   const pickles = [...entries.keys()].filter((name) => /^[^/]+\/data\.pkl$/.test(name));
   if (pickles.length !== 1) throw new CheckpointError('it is a zip archive, but not one that torch.save wrote');
@@ -114,7 +114,7 @@ function integers(value: Value | undefined): number[] | undefined {
 
 const isCount = (value: Value | undefined): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 
-/** The stride of an axis with one element does not matter. */
+/** Checks whether the elements are contiguous. The stride of an axis with one element does not matter. */
 function isContiguous(shape: readonly number[], strides: readonly number[]): boolean {
   if (shape.includes(0)) return true;
   let expected = 1;

@@ -4,7 +4,7 @@ import { readSafetensors } from './safetensors.js';
 import type { TensorRecord } from './tensor-record.js';
 import { CheckpointError } from './tensor-record.js';
 
-/** The tensors of a checkpoint, by name. */
+/** A checkpoint's tensors by name. */
 export type CheckpointIndex = ReadonlyMap<string, TensorRecord>;
 
 /**

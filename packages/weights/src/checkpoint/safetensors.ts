@@ -8,7 +8,7 @@ const Entry = z.object({
   data_offsets: z.tuple([z.int().nonnegative(), z.int().nonnegative()]),
 });
 
-/** The length of the JSON header, 64 bits, little-endian, precedes it. */
+/** The file begins with the length of the JSON header, as a little-endian integer of this size. */
 const prefixBytes = 8;
 
 /**

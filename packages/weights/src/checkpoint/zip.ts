@@ -18,7 +18,7 @@ const localBytes = 30;
 const maxComment = 0xffff;
 const maxDirectoryBytes = 2 * 1024 * 1024;
 const maxEntries = 20_000;
-/** The values that mean "see the zip64 record". */
+/** These values mean "see the zip64 record". */
 const in64 = { short: 0xffff, long: 0xffffffff };
 
 /**
@@ -52,7 +52,7 @@ export async function readZipDirectory(file: ByteSource): Promise<Map<string, Zi
   return entries;
 }
 
-/** The offset of an entry's bytes. @throws {CheckpointError} if its local header contradicts the directory */
+/** Finds the offset of an entry's bytes. @throws {CheckpointError} if its local header contradicts the directory */
 export async function dataOffset(file: ByteSource, { name, headerOffset, size }: ZipEntry): Promise<number> {
   const header = await file.read(headerOffset, localBytes);
   if (header.readUInt32LE(0) !== signature.local) throw new CheckpointError(`the zip entry "${name}" has no header`);
@@ -89,7 +89,7 @@ async function findDirectory(file: ByteSource): Promise<{ offset: number; size: 
   return directory;
 }
 
-/** The offset of the last end record whose comment ends with the file. */
+/** Finds the offset of the last end record whose comment ends with the file. */
 function findEnd(tail: Buffer): number | undefined {
   for (let at = tail.length - endBytes; at >= 0; at--) {
     if (tail.readUInt32LE(at) === signature.end && at + endBytes + tail.readUInt16LE(at + 20) === tail.length)

@@ -58,7 +58,7 @@ export async function readSkeleton(
   };
 }
 
-/** The size of a skeleton's weights in bytes. */
+/** Computes the size of a skeleton's weights, in bytes. */
 export const weightBytes = ({ weights }: Skeleton): number =>
   weights.reduce((sum, { dtype, shape }) => sum + shape.reduce((product, size) => product * size, itemSizes[dtype]), 0);
 
@@ -113,7 +113,7 @@ export async function assemble(
 /** A checkpoint, and the graphs that take their weights from it. */
 interface Part {
   readonly checkpoint: BundleFile;
-  /** The name of the file for its weights if they are converted. */
+  /** Converted weights are written to a file of this name. */
   readonly convertedName: string;
   readonly graphs: ReadonlyMap<string, Buffer>;
 }

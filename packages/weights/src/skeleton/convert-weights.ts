@@ -6,7 +6,7 @@ import { type DType, itemSizes, type TensorRecord } from '../checkpoint/tensor-r
 import { isQuantized, quantize, unquantized } from './quantize.js';
 import { type MissingWeight, sameShape } from './skeleton.js';
 
-/** The size of a memory page, so that the file can be mapped and GPUs can copy from it. */
+/** Weights begin at multiples of a memory page, so that the file can be mapped and GPUs can copy from it. */
 const alignment = 4096;
 const chunkValues = 1024 * 1024;
 

@@ -8,11 +8,11 @@ export interface Field {
   readonly bytes: Buffer;
   /** The content of a field with a length. */
   readonly content: Buffer;
-  /** The value of a varint; 0 otherwise. */
+  /** The value of a varint; 0 in other fields. */
   readonly value: number;
 }
 
-/** The fields of a message in order. @throws {RangeError} if the message is damaged */
+/** Iterates over the fields of a message, in order. @throws {RangeError} if the message is damaged */
 export function* fieldsOf(message: Buffer): Generator<Field> {
   let at = 0;
   const next = (): number => {
@@ -50,7 +50,7 @@ export function* fieldsOf(message: Buffer): Generator<Field> {
   }
 }
 
-/** The numbers of a packed repeated field. */
+/** Decodes the numbers of a packed repeated field. */
 export function packedVarints(content: Buffer): number[] {
   const values: number[] = [];
   for (let at = 0; at < content.length; ) {

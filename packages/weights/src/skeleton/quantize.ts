@@ -4,7 +4,7 @@
  */
 const blockSize = 128;
 
-/** The name of a weight's scales is the weight's name and this. */
+/** A weight's scales are named after the weight, with this suffix. */
 const suffix = '.scales';
 
 /** A tensor of 8-bit integers, or their scales, as a graph with `MatMulNBits` takes them. */
@@ -17,7 +17,7 @@ interface QuantizedPart {
 
 export const isQuantized = ({ name, dtype }: QuantizedPart): boolean => dtype === 'U8' || name.endsWith(suffix);
 
-/** The name and shape of the checkpoint's tensor from which both parts are made. */
+/** Returns the name and shape of the checkpoint's tensor from which the weight and its scales are made. */
 export function unquantized({ name, shape: [rows = 0, blocks = 0] }: QuantizedPart): {
   readonly name: string;
   readonly shape: readonly number[];

@@ -9,7 +9,6 @@ export interface BallSkeleton {
   readonly models: string;
   /** The path of the published checkpoint. */
   readonly checkpoint: string;
-  /** The published weights. */
   readonly weights: readonly OnnxWeights[];
 }
 
@@ -57,7 +56,7 @@ const withoutWeights = (graph: OnnxGraph, external: 'float32' | 'float16'): Onnx
   weights: graph.weights!.map((weight) => (isLarge(weight) ? { ...weight, external } : weight)),
 });
 
-/** The encoder with `planes` in half precision. */
+/** Changes the encoder so that `planes` is in half precision. */
 const withHalfPlanes = (graph: OnnxGraph): OnnxGraph => ({
   ...graph,
   nodes: [

@@ -5,7 +5,7 @@ import { bytesField, type Field, fieldsOf, packedVarints, textField } from './pr
 
 /** A weight that a skeleton takes from a checkpoint. */
 export interface MissingWeight {
-  /** The published name of the checkpoint's file. */
+  /** The name under which the checkpoint is published. */
   readonly checkpoint: string;
   readonly name: string;
   readonly dtype: DType;
@@ -25,7 +25,7 @@ const dataTypes: ReadonlyMap<number, DType> = new Map([
 ]);
 
 /**
- * The weights that an ONNX graph expects in another file: its initializers with external data.
+ * Lists the weights that an ONNX graph expects in another file: its initializers with external data.
  *
  * @throws {BundleError} if it is not an ONNX graph, or a weight has another type than float32, float16 and uint8
  */
