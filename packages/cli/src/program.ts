@@ -28,7 +28,7 @@ import { rememberOptions } from './terminal/next-command.js';
 const data = ['dataDir', 'database'] as const;
 const bundles = ['dataDir', 'bundle', 'matte', 'device'] as const;
 
-/** The server settings that each command accepts as options. */
+/** Says which server settings each command accepts as options. */
 const serverSettings: Readonly<Record<string, 'all' | readonly Setting['key'][]>> = {
   serve: 'all',
   worker: [
@@ -75,7 +75,7 @@ function nameHelp(command: Command, words: string): void {
   }
 }
 
-/** The command line. Throws errors, which `main` converts to exit codes. */
+/** Declares the command line. It throws errors, which `main` converts to exit codes. */
 export function program(): Command {
   const gen3d = new Command('gen3d')
     .description('Turn a photo of an object into a 3D model (GLB), on your own machine.')
@@ -125,7 +125,7 @@ async function addSettings(command: Command): Promise<void> {
   if (settings) await addServerOptions(command, settings === 'all' ? undefined : settings);
 }
 
-/** The command line with all options of all commands, for documentation and completion. */
+/** Declares the command line with all options of all commands, for documentation and completion. */
 export async function completeProgram(): Promise<Command> {
   const gen3d = program();
   for (const command of gen3d.commands) await addSettings(command);

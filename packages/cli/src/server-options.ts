@@ -46,7 +46,7 @@ export async function addServerOptions(command: Command, keys?: readonly Key[]):
   command.option('--config <file>', 'JSON file with these settings (GEN3D_CONFIG)');
 }
 
-/** The configuration of a command with server settings. @throws ConfigError, which names the invalid setting */
+/** Reads the configuration of a command with server settings. @throws ConfigError, which names the invalid setting */
 export const serverConfig = async (command: Command): Promise<Config> => (await configReader(command))();
 
 /** Returns a function that reads the configuration again, because `gen3d models use` may change it while a server runs. */

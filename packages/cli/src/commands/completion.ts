@@ -24,7 +24,7 @@ export function addCompletion(program: Command, completeProgram: () => Promise<C
     });
 }
 
-/** The bundles that are installed or can be pulled. The shell runs this command whenever it starts. */
+/** Lists the bundles that are installed or can be pulled. Shells run this whenever they start. */
 async function bundleNames(): Promise<KnownWords> {
   const { builtInBundle, installedBundles } = await import('@gen3d/engine/bundles');
   const { loadConfig } = await import('@gen3d/server');

@@ -42,7 +42,7 @@ type CreateOptions = ServerOptions & ResultOptions & SamplerSettings;
 interface Item {
   readonly image: string;
   readonly name: string;
-  /** The path of the model. Undefined without --wait. */
+  /** Where the model was written. Undefined without --wait. */
   readonly path: string | undefined;
   /** Shared by all photos. */
   readonly order: Order;
@@ -58,7 +58,7 @@ interface Item {
 
 // Enough to keep the queue of a server full, but far below the limit of 50 requests per second for all clients.
 const concurrency = 8;
-/** The pause before retrying after a 429 without `Retry-After`. */
+/** How long to wait before retrying after a 429 without `Retry-After`. */
 const defaultPauseMs = 5_000;
 const limitReached = (reason: string) => `the server's queue is full for now; waiting for a free place. ${reason}`;
 
@@ -231,7 +231,7 @@ class Order {
   }
 }
 
-/** The commands that resume waiting for running jobs. Empty if there are none. */
+/** Suggests the commands that resume waiting for running jobs. Empty if there are none. */
 function runningJobsHint(items: readonly Item[], options: CreateOptions): string {
   const commands = items.flatMap(({ runningJob, path }) =>
     runningJob ? [`  ${resumeCommand(runningJob, path, options)}`] : [],

@@ -80,7 +80,7 @@ function nextPageCommand({ visibility, limit, cursor, ...values }: ListQuery): s
   return nextCommand(['list', ...(visibility === 'all' ? ['--all'] : []), ...words].join(' '));
 }
 
-/** The fields of a job for pipes. Scripts rely on their order. */
+/** Selects the fields of a job to print into a pipe. Scripts rely on their order. */
 const stableFields = (task: NamedTask) => [
   task.task_id,
   task.status,

@@ -57,7 +57,7 @@ const emptyKey = () =>
     `The key is empty. \`${nextCommand('login --new-key')}\` creates one on the server's machine. Elsewhere, ask the operator`,
   );
 
-/** The key from the option, the terminal or stdin. Undefined if the user asks for a new one, by pressing Enter. */
+/** Gets the key from the option, the terminal or stdin. Undefined if the user presses Enter to ask for a new one. */
 async function givenKey(options: ServerOptions, baseUrl: string, config: Config): Promise<string | undefined> {
   const mayCreate = options.apiKey === undefined && process.stdin.isTTY && isLocal(baseUrl) && hasInstallation(config);
   const question = `API key for ${baseUrl}${mayCreate ? ' (press Enter to create a new one)' : ''}: `;
@@ -73,7 +73,7 @@ async function givenKey(options: ServerOptions, baseUrl: string, config: Config)
   return apiKey;
 }
 
-/** The SDK's message suggests `gen3d login`. */
+/** Replaces the SDK's message, which suggests the very command that is running, `gen3d login`. */
 const refusedKey = (baseUrl: string) => (error: unknown) => {
   if (!(error instanceof AuthenticationError)) throw error;
   const problem = `${baseUrl} does not accept this API key. Check that you copied the whole key`;

@@ -66,14 +66,14 @@ async function watch(folder: string, options: WatchOptions): Promise<void> {
   });
 }
 
-/** The waiting and running photos. Each photo runs at most once at a time. */
+/** Holds the waiting and running photos. Each photo runs at most once at a time. */
 class PhotoQueue {
   /** Rejects if the server rejects the API key, which affects all photos. */
   readonly rejectedKey: Promise<never>;
   readonly #rejectKey: (error: AuthenticationError) => void;
   readonly #waiting = new Set<string>();
   readonly #running = new Map<string, Promise<void>>();
-  /** The photo of each model path. `cup.jpg` and `cup.png` would both become `cup.glb`. */
+  /** Maps the path of each model to its photo. `cup.jpg` and `cup.png` would both become `cup.glb`. */
   readonly #photoOfModel = new Map<string, string>();
   readonly #stop = new AbortController();
   readonly #signal: AbortSignal;

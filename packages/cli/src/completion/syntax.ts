@@ -1,7 +1,7 @@
 import type { Argument, Command, Option } from 'commander';
 import { inheritedOptions } from '../terminal/help.js';
 
-/** The possible values of an argument or option: unknown to the shell, files, folders, or one of these words. */
+/** What a shell can complete an argument or option with: nothing it knows of, files, folders, or one of these words. */
 export type Value = 'unknown' | 'files' | 'folders' | readonly string[];
 
 export interface OptionSyntax {
@@ -12,21 +12,20 @@ export interface OptionSyntax {
   readonly value?: Value;
 }
 
-/** The syntax of a command, for completion. */
+/** Describes a command to the generators of completion scripts. */
 export interface CommandSyntax {
   /** The words that lead to the command, for example `['admin', 'account', 'create']`. Empty for gen3d itself. */
   readonly path: readonly string[];
   readonly description: string;
   readonly options: readonly OptionSyntax[];
   readonly subcommands: readonly { readonly name: string; readonly description: string }[];
-  /** The possible values of its arguments. */
   readonly argument: Value;
 }
 
 /** Words for placeholders in the help, such as the names of bundles for `<bundle>`. */
 export type KnownWords = Readonly<Record<string, readonly string[]>>;
 
-/** The syntax of a program and all its commands, from commander. */
+/** Reads the syntax of a program and all its commands from commander. */
 export function syntaxOf(command: Command, known: KnownWords = {}, path: readonly string[] = []): CommandSyntax[] {
   const help = command.createHelp();
   const subcommands = help.visibleCommands(command);
@@ -67,7 +66,7 @@ const optionSyntax = (option: Option, known: KnownWords): OptionSyntax => {
   return { ...described, value: possibleValues(/[<[]([^>\]]*)/.exec(option.flags)?.[1] ?? '', option, known) };
 };
 
-/** The allowed words, or a guess from the placeholder in the help, such as `<file>` or `<dir>`. */
+/** Returns the allowed words, or guesses from the placeholder in the help, such as `<file>` or `<dir>`. */
 function possibleValues(name: string, { argChoices }: Pick<Option | Argument, 'argChoices'>, known: KnownWords): Value {
   const words = argChoices ?? known[name];
   if (words) return words;

@@ -4,13 +4,16 @@ import { interruptible } from '../exit/interruption.js';
 import { nextCommand } from '../terminal/next-command.js';
 import { type Profile, readProfile } from './profile.js';
 
-/** The options of every command that uses a server. */
+/** Every command that uses a server has these options. */
 export interface ServerOptions {
   readonly apiKey?: string;
   readonly baseUrl?: string;
 }
 
-/** The URL of the server, from the flag, the variable, the profile or the default, without trailing slashes and /v1. */
+/**
+ * Chooses the server: from the flag, the variable, the profile or the default. The URL has no trailing slash and no
+ * /v1.
+ */
 export function chooseServer(options: ServerOptions, { current }: Pick<Profile, 'current'>): string {
   const url = options.baseUrl ?? (process.env.GEN3D_BASE_URL || undefined) ?? current ?? defaultBaseUrl;
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) {
@@ -19,7 +22,7 @@ export function chooseServer(options: ServerOptions, { current }: Pick<Profile, 
   return url.replace(/\/+$/, '').replace(/\/v1$/, '');
 }
 
-/** The API key for the server. Never uses a profile's key for another server. */
+/** Chooses the API key for the server. Never uses a profile's key for another server. */
 export const chooseKey = (options: ServerOptions, profile: Profile, baseUrl: string): string | undefined =>
   options.apiKey ?? (process.env.GEN3D_API_KEY || undefined) ?? profile.servers[baseUrl]?.apiKey;
 
@@ -50,7 +53,7 @@ export async function withClient<T>(
   }
 }
 
-/** The status of the server's health check. Undefined without an HTTP response. */
+/** Requests the server's health check, and returns the status of the response. Undefined if there was no response. */
 export async function healthOf(baseUrl: string): Promise<number | undefined> {
   try {
     const response = await fetch(`${baseUrl}/healthz`, { signal: AbortSignal.timeout(5000) });

@@ -7,12 +7,12 @@ import { UsageError } from '../exit/failure.js';
 export interface KnownServer {
   /** Absent after `gen3d logout`. */
   readonly apiKey?: string;
-  /** The data directory, if the server runs on this machine. Identifies the server after a change of its port. */
+  /** The data directory, if the server runs on this machine. Identifies the server even if its port changes. */
   readonly dataDir?: string;
 }
 
 /**
- * The API keys that `login` and `serve` store for other commands.
+ * Holds the API keys that `login` and `serve` store for other commands.
  *
  * Each key belongs to one server, and must never be sent to another.
  */
@@ -24,7 +24,7 @@ export interface Profile {
 
 export const emptyProfile: Profile = { servers: {} };
 
-/** The platform's config folder, unless GEN3D_CONFIG_DIR sets another one. */
+/** Returns the platform's folder for configuration, unless GEN3D_CONFIG_DIR sets another one. */
 const folder = () => process.env.GEN3D_CONFIG_DIR || envPaths('gen3d', { suffix: '' }).config;
 
 export const profilePath = (): string => join(folder(), 'profile.json');
@@ -81,7 +81,7 @@ export async function writeProfile(profile: Profile): Promise<void> {
   }
 }
 
-/** The profile with this server added as the default. */
+/** Adds a server to the profile and makes it the default. */
 export function withServer(profile: Profile, baseUrl: string, server: KnownServer): Profile {
   const others = Object.entries(profile.servers).filter(
     ([url, { dataDir }]) => url !== baseUrl && (dataDir === undefined || dataDir !== server.dataDir),
@@ -89,13 +89,13 @@ export function withServer(profile: Profile, baseUrl: string, server: KnownServe
   return { current: baseUrl, servers: { ...Object.fromEntries(others), [baseUrl]: server } };
 }
 
-/** The profile without the key of a server, which stays the default, so that `login` finds it again. */
+/** Removes a server's key from the profile. The server stays the default, so that `login` finds it again. */
 export function withoutKey({ current, servers }: Profile, baseUrl: string): Profile {
   const { [baseUrl]: server, ...others } = servers;
   const { dataDir } = server ?? {};
   return { current, servers: dataDir === undefined ? others : { ...others, [baseUrl]: { dataDir } } };
 }
 
-/** The URL of the latest server of a data directory on this machine. */
+/** Returns the URL that the last server of a data directory on this machine had. */
 export const urlOf = ({ servers }: Profile, dataDir: string): string | undefined =>
   Object.entries(servers).find(([, server]) => server.dataDir === dataDir)?.[0];

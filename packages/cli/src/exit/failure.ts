@@ -11,7 +11,7 @@ import {
 import { CommanderError } from 'commander';
 import { nextCommand } from '../terminal/next-command.js';
 
-/** The exit codes. Scripts rely on them. */
+/** Scripts rely on these exit codes. */
 export const exitCode = {
   done: 0,
   /** The job failed, or the server rejected the request. */
@@ -51,7 +51,7 @@ export class Failed extends Error {
 
 export interface Failure {
   readonly exitCode: number;
-  /** The message for stderr, or an empty string. */
+  /** Printed to stderr unless it is empty. */
   readonly message: string;
 }
 

@@ -69,7 +69,7 @@ export async function findJob(client: Gen3d, id: string, signal: AbortSignal): P
   throw new UsageError(`Several job ids start with ${id}. Add characters to choose one:\n${candidates}${more}`);
 }
 
-/** The label, or the id of a job without one. */
+/** Returns the job's label, or its id if it has none. */
 export const nameOf = ({ label, task_id }: NamedTask): string => label ?? task_id;
 
 /**

@@ -26,7 +26,7 @@ export function retrieveJob(client: Gen3d, id: string, signal: AbortSignal): Pro
   });
 }
 
-/** The shell command that waits for a job and writes its model, with the options that change it. */
+/** Writes the shell command that waits for a job and writes its model, including the options that affect the model. */
 export const resumeCommand = (jobId: string, path?: string, options: ModelOptionTexts = {}): string =>
   nextCommand(`get ${jobId} --wait${path === undefined ? '' : ` -o ${shellWord(path)}${modelOptionWords(options)}`}`);
 

@@ -14,7 +14,7 @@ export interface WriteOptions extends ModelOptionTexts {
 }
 
 export interface WrittenModel {
-  /** The size of all files. */
+  /** The size of all files together. */
   readonly bytes: number;
   /** Sentences about the model. */
   readonly notes: readonly string[];

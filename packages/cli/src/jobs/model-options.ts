@@ -29,7 +29,7 @@ export function readModelOptions(texts: ModelOptionTexts, format: ModelFormat): 
   }
 }
 
-/** The options as they are written in a command, each with a space before it. */
+/** Writes the options as a command line contains them, each preceded by a space. */
 export const modelOptionWords = (texts: ModelOptionTexts): string =>
   givenOptions(texts)
     .map(({ row, text }) => ` ${row.flag.split(' ')[0]} ${shellWord(text)}`)

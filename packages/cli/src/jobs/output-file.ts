@@ -8,7 +8,7 @@ import { UsageError } from '../exit/failure.js';
 import { readModelOptions } from './model-options.js';
 import { isDataUri, isUrl, labelOf } from './photo-input.js';
 
-/** The options of commands that wait for a job and may write its model. */
+/** Commands that wait for a job and may write its model have these options. */
 export interface ResultOptions extends ModelOptionTexts {
   readonly wait?: boolean;
   /** A file for one model, or a folder. */
@@ -18,11 +18,11 @@ export interface ResultOptions extends ModelOptionTexts {
   readonly open?: boolean;
 }
 
-/** The output that stands for stdout. */
+/** As an output path, this stands for stdout. */
 export const stdoutPath = '-';
 
 /**
- * The format that a path's extension selects. A path without an extension is a GLB.
+ * Returns the format that a path's extension selects. Without an extension, that is GLB.
  *
  * @throws {UsageError} if it is the extension of another format
  */
@@ -50,8 +50,8 @@ export function requireJpegName(path: string): void {
 }
 
 /**
- * The default path of a photo's model: next to a file, in the current folder for a URL or stdin. For a URL, it is the one
- * that `download` uses.
+ * Returns the default path of a photo's model: next to the photo, or in the current folder for a URL or stdin. For a
+ * URL, `download` uses the same path.
  */
 export function modelPath(image: string): string {
   if (image === '-' || isDataUri(image)) return 'model.glb';
@@ -155,7 +155,7 @@ async function requireWritable(folder: string): Promise<void> {
 
 interface Outputs {
   readonly paths: string[];
-  /** The folder of the paths, which may have to be created. */
+  /** The paths are in this folder, which may not exist yet. */
   readonly folder?: string;
 }
 

@@ -19,7 +19,7 @@ import { UsageError } from '../exit/failure.js';
 export const isUrl = (image: string): boolean => /^https?:\/\//i.test(image);
 export const isDataUri = (image: string): boolean => /^data:/i.test(image);
 
-/** The label of a photo's job: the name of its file, or the last part of its URL. Undefined for stdin and data URIs. */
+/** Labels a photo's job with the name of its file, or the last part of its URL. Undefined for stdin and data URIs. */
 export function labelOf(image: string): string | undefined {
   if (image === '-' || isDataUri(image)) return undefined;
   if (!isUrl(image)) return basename(image);
@@ -43,7 +43,7 @@ export async function photoInput(image: string, signal: AbortSignal): Promise<Im
   return image;
 }
 
-/** The SDK accepts fewer formats, and its error names only those. */
+/** Rejects files that are not photos. The SDK accepts fewer formats than the CLI, and its error names only those. */
 function requirePhoto(name: string, start: Uint8Array): void {
   const type = sniffFileType(start);
   if (start.length === 0 || isPhotoType(type)) return;

@@ -13,7 +13,7 @@ const setting = (name: keyof SamplerSettings) => (text: string) => {
   return value;
 };
 
-/** The settings among the options of a command. */
+/** Picks the sampler's settings from the options of a command. */
 export const samplerOf = ({ seed, steps }: SamplerSettings): SamplerSettings => ({
   ...(seed !== undefined && { seed }),
   ...(steps !== undefined && { steps }),

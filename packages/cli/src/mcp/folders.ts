@@ -3,8 +3,8 @@ import systemPath, { basename, dirname, join, resolve } from 'node:path';
 import { UsageError } from '../exit/failure.js';
 
 /**
- * The folders in which an assistant may read photos and write models. An assistant may follow instructions from untrusted
- * pages, so symbolic links are resolved before a path is checked.
+ * Limits an assistant to folders in which it may read photos and write models. It may follow instructions from
+ * untrusted pages, so symbolic links are resolved before a path is checked.
  */
 export class Folders {
   readonly #folders: readonly string[];
@@ -23,7 +23,7 @@ export class Folders {
     return new Folders(await Promise.all(real));
   }
 
-  /** The real path of an existing file. @throws {UsageError} if it does not exist or is outside the folders */
+  /** Returns the real path of an existing file. @throws {UsageError} if it does not exist or is outside the folders */
   async existing(path: string): Promise<string> {
     const real = await realpath(this.#absolute(path)).catch((cause: unknown) => {
       throw new UsageError(`${path} does not exist. Pass the path of a photo, or an http(s) URL`, { cause });
@@ -32,7 +32,10 @@ export class Folders {
     return real;
   }
 
-  /** The real path of a file to write. @throws {UsageError} if its folder does not exist or is outside the folders */
+  /**
+   * Returns the real path of a file to write. @throws {UsageError} if its folder does not exist or is outside the
+   * folders
+   */
   async future(path: string): Promise<string> {
     const absolute = this.#absolute(path);
     const folder = await realpath(dirname(absolute)).catch((cause: unknown) => {

@@ -13,13 +13,13 @@ import { isDataUri, isUrl, labelOf, photoInput } from '../jobs/photo-input.js';
 import type { Folders } from './folders.js';
 
 const jobId = z.string().min(1).describe('The job_id from create');
-/** The API's task object. A newer server may add fields. */
+/** Accepts unknown fields in a task, because a newer server may add them. */
 const task = z.looseObject(Task.shape);
 const instructions = `gen3d turns a photo of one object into a textured 3D model, a GLB file.
 Call create with a photo, then wait with the job_id (it takes seconds to minutes), then download to write the file.
 The best photos show one complete object from slightly above the front, on a plain background.`;
 
-/** The tools for assistants: `create`, `wait`, `list` and `download`. Each call reads the profile again. */
+/** Offers assistants the tools `create`, `wait`, `list` and `download`. Each call reads the profile again. */
 export function mcpServer(version: string, folders: Folders, options: ServerOptions): McpServer {
   const server = new McpServer({ name: 'gen3d', title: 'gen3d', version }, { instructions });
 

@@ -45,7 +45,7 @@ export function shellWord(path: string, platform = process.platform): string {
   return /^[\w.:/-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 }
 
-/** The most similar name to a mistyped one, if it is similar enough. */
+/** Finds the name that is most similar to a mistyped one, if any is similar enough. */
 export function similarName(typed: string, names: readonly string[]): string | undefined {
   if (names.length === 0) return undefined;
   const nearest = closest(typed.toLowerCase(), names);

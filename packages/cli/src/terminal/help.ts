@@ -30,7 +30,7 @@ export function describeArgument({ description, argChoices }: Pick<Option | Argu
   return argChoices ? `${description}: ${argChoices.join(', ')}` : description;
 }
 
-/** The options of the commands above a command, such as those of `admin` for `admin key list`. */
+/** Returns the options of the commands above a command, such as those of `admin` for `admin key list`. */
 export const inheritedOptions = ({ parent }: Command): readonly Option[] =>
   parent ? [...parent.options.filter(({ hidden }) => !hidden), ...inheritedOptions(parent)] : [];
 

@@ -3,7 +3,7 @@ import { shellWord } from './format.js';
 const clientOptions = { baseUrl: '--base-url', apiKey: '--api-key' };
 const dataOptions = { dataDir: '--data-dir', database: '--database', config: '--config' };
 
-/** The options that select the server, the account or the data of a command. */
+/** Returns the options that select the server, the account or the data of a command. */
 function selectingOptions(command: string): Readonly<Record<string, string>> {
   switch (command) {
     case 'admin':

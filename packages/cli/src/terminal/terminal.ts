@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { styleText } from 'node:util';
 import { UsageError } from '../exit/failure.js';
 
-/** The colors of `paint`, or a control character other than a tab or line break. */
+/** Matches the colors of `paint`, and control characters other than tabs and line breaks. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: colors start with ESC.
 const colorOrControl = /(\x1b\[(?:2|22|31|32|33|39)m)|(?![\t\n])\p{Cc}/gu;
 

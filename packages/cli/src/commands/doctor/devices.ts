@@ -11,18 +11,18 @@ export interface FoundDevice extends Omit<DeviceReport, 'checks'> {
   readonly tests: readonly SelfTest[];
 }
 
-/** The second of two runs of a bundle's networks on the device. */
+/** Measured in the second of two runs of a bundle's networks on the device. The first one also compiles shaders. */
 interface SelfTest {
   readonly bundle: string;
   readonly ms: number;
   /**
-   * The deviation from the CPU's output, relative to the spread of the CPU's values. Null if the output is not finite,
-   * absent for the CPU itself.
+   * How far the output deviates from the CPU's, relative to the spread of the CPU's values. Null if the output is not
+   * finite, absent for the CPU itself.
    */
   readonly difference?: number | null;
 }
 
-/** The model of the CPU, and how many cores this process may use. */
+/** Names the CPU, and says how many cores this process may use. */
 export const cpuName = () => `${cpus()[0]?.model.trim() || process.arch}, ${availableParallelism()} cores`;
 
 /**
@@ -58,8 +58,8 @@ export async function findDevices(config: Config): Promise<FoundDevice[]> {
 const onlyOn: Readonly<Record<string, NodeJS.Platform>> = { coreml: 'darwin', dml: 'win32' };
 
 /**
- * The devices as a table, and below it the problems of unused devices. Omits devices of other systems, unless one is
- * configured.
+ * Formats the devices as a table, and lists the problems of unused devices below it. Omits devices of other systems,
+ * unless one is configured.
  */
 export function deviceTable(all: readonly FoundDevice[], configured: string, platform = process.platform): string {
   const devices = all.filter(({ provider }) => provider === configured || (onlyOn[provider] ?? platform) === platform);

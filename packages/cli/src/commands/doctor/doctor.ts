@@ -84,7 +84,7 @@ function machineFindings(): Finding[] {
   ];
 }
 
-/** The device that `--device` selects. The table shows the problems of the others. */
+/** Reports on the device that `--device` selects. The table shows the problems of the others. */
 function deviceFinding(devices: readonly FoundDevice[], { device }: Config): Finding {
   const topic = 'device';
   const chosen = devices.find(({ provider, takenByAuto }) => (device === 'auto' ? takenByAuto : provider === device));
@@ -107,14 +107,17 @@ async function dataDirectoryFinding(dataDir: string): Promise<Finding> {
   return { topic, level: 'ok', text: exists ? dataDir : `${dataDir} (created by the first \`gen3d serve\`)` };
 }
 
-/** The path, or its nearest parent directory that exists. */
+/** Returns the path, or its nearest parent directory that exists. */
 async function nearestFolder(path: string): Promise<string> {
   const parent = dirname(path);
   if (parent === path) return path;
   return (await stat(path).catch(() => undefined)) ? path : nearestFolder(parent);
 }
 
-/** The profile. If it cannot be read, reports a problem and returns an empty one, so that the other checks still run. */
+/**
+ * Reads the profile. If that fails, reports the problem and returns an empty profile, so that the other checks still
+ * run.
+ */
 async function profileAndFinding(): Promise<{ profile: Profile; finding: Finding }> {
   const topic = 'profile';
   try {
@@ -187,7 +190,7 @@ async function offerFindings(config: Config): Promise<Finding[]> {
   }
 }
 
-/** The bundles of the catalog that this machine cannot run. */
+/** Reports the bundles of the catalog that this machine cannot run. */
 async function gpuFindings(config: Config): Promise<Finding[]> {
   const { modelDirs, readCatalogs, requirementProblem } = await import('@gen3d/weights');
   const findings: Finding[] = [];

@@ -94,7 +94,7 @@ async function storeKey(url: string, dataDir: string, newKey: string | undefined
   }
 }
 
-/** The lines below the ready line, for people: at most seven. */
+/** Writes the lines below the ready line, for people: at most seven. */
 async function banner(server: Server, config: Config, hasStoredKey: boolean): Promise<string> {
   const { bootstrap, device } = server;
   // An unreadable catalog does not prevent serving. `gen3d doctor` reports it.
@@ -128,7 +128,7 @@ const signInCommand = ({ database, dataDir }: Config) =>
     ? `gen3d admin sign-in-link --data-dir ${shellWord(dataDir)}`
     : "gen3d admin sign-in-link, with this server's --database";
 
-/** The lines of a first start in a log for programs. */
+/** Writes the lines of a first start, where programs read the log. */
 async function firstStartLines({ bootstrap, signInLink }: Server): Promise<string[]> {
   if (!bootstrap) return [];
   const key = isTerminal()

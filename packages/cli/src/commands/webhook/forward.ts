@@ -23,7 +23,7 @@ export interface ForwardOptions {
   readonly json: boolean | undefined;
 }
 
-/** The response of `POST /gen3d/webhook-events` (docs/webhooks.md). */
+/** What `POST /gen3d/webhook-events` returns (docs/webhooks.md). */
 interface PollResponse {
   readonly events: readonly WebhookEvent[];
   readonly listening_since: string;
@@ -112,7 +112,7 @@ class Forwarder {
   readonly #signal: AbortSignal;
   /** Keeps the deliveries of a job in order: each job's promise resolves when its last delivery ends. */
   readonly #queues = new Map<string, Promise<void>>();
-  /** The events that the receiver has not accepted, in order of arrival, with the timer of the next retry. */
+  /** Events that the receiver has not accepted, in order of arrival, each with the timer of its next retry. */
   readonly #undelivered = new Map<WebhookEvent, 'due' | NodeJS.Timeout | 'no retries left'>();
   #lastEvent: WebhookEvent | undefined;
 
@@ -126,7 +126,7 @@ class Forwarder {
     say(`Signing secret: ${this.#secret}`);
   }
 
-  /** The number of events that the receiver has not accepted, including those without retries left. */
+  /** Counts the events that the receiver has not accepted, including those without retries left. */
   get undelivered(): number {
     return this.#undelivered.size;
   }
