@@ -59,11 +59,11 @@ export interface AdminDeadLetter {
 }
 
 /**
- * The functions of `gen3d admin`. They change the database directly, and a running server sees that immediately. An id may
- * be abbreviated to a unique prefix, and an account given by its name.
+ * Implements `gen3d admin`. All functions change the database directly, and a running server sees the change
+ * immediately. They accept a unique prefix instead of an id, and the name of an account instead of its id.
  */
 export interface Admin {
-  /** The default balance is 0, or enough to create jobs where they cost nothing. */
+  /** The balance defaults to 0, or to an amount that permits jobs where they cost nothing. */
   createAccount(name: string, balanceUsd?: number): Promise<AdminAccount>;
   /** Whether models cost nothing, so that nobody needs to hear of money. */
   isFree(): Promise<boolean>;
@@ -71,7 +71,7 @@ export interface Admin {
   renameAccount(accountId: string, name: string): Promise<AdminAccount>;
   /** Adds money; a negative amount takes some back. Does so once per account and idempotency key, if one is given. */
   creditAccount(accountId: string, usd: number, idempotencyKey?: string): Promise<AdminAccount>;
-  /** The result is the only place where the key is shown. */
+  /** Returns the key, which is not shown anywhere else or again. */
   createKey(accountId: string, name?: string): Promise<{ key_id: string; account_id: string; api_key: string }>;
   listKeys(accountId?: string): Promise<AdminKey[]>;
   /** Returns the id of the key. */

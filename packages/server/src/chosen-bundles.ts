@@ -3,11 +3,11 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { writeDurably } from './base/durable-file.js';
 
-/** The bundles that `gen3d models use` made the defaults of this data directory. */
+/** Describes the file with the bundles that `gen3d models use` made the defaults of this data directory. */
 const BundleChoice = z.strictObject({ bundle: z.string().min(1).optional(), matte: z.string().min(1).optional() });
 export type BundleChoice = z.infer<typeof BundleChoice>;
 
-/** The file is next to the pulled bundles, so a backup has both. */
+/** The file is next to the pulled bundles, so a backup contains both. */
 export const bundleChoicePath = (dataDir: string): string => join(dataDir, 'models', 'default.json');
 
 /** A missing file is an empty choice. @throws {Error} that says what is wrong with the file */

@@ -14,7 +14,7 @@ import { type BundleChoice, bundleChoicePath, readBundleChoice } from './chosen-
 // docs/configuration.md follow from a row. A flag beats a variable, and a variable beats the file; a bad value stops
 // the start with a sentence. No other part of the server reads the environment.
 
-/** The platform's folder for application data. */
+/** Returns the platform's folder for application data. */
 export function defaultDataDir(env: NodeJS.ProcessEnv = process.env, platform = process.platform): string {
   const home = homedir();
   if (platform === 'win32') return join(env.LOCALAPPDATA || join(home, 'AppData', 'Local'), 'gen3d', 'Data');
@@ -267,7 +267,7 @@ const Config = z.strictObject({
 
 export type Config = Readonly<z.infer<typeof Config>>;
 export type SettingKey = keyof Config;
-/** The bundles that runners open. */
+/** The settings that decide which bundles runners open. */
 export type ChosenBundles = Pick<Config, 'bundle' | 'matte'>;
 
 /** Settings without a flag. */
@@ -293,12 +293,12 @@ export interface Setting {
   key: SettingKey;
   /** `--data-dir`; absent for settings without a flag. */
   flag?: string;
-  /** The environment variable, for example `GEN3D_DATA_DIR`. */
+  /** Sets the value in the environment, for example `GEN3D_DATA_DIR`. */
   variable: string;
   description: string;
-  /** The allowed values, if they are a list. */
+  /** The allowed values, if they can be listed. */
   choices?: readonly string[];
-  /** The default as a flag or a variable takes it. Absent if the description explains it. */
+  /** The default, as a flag or a variable would state it. Absent if the description explains it. */
   defaultText?: string;
 }
 

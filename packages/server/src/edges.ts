@@ -7,7 +7,7 @@ import { sqlite } from './data/db/sqlite.js';
 import type { Edges } from './data/installation/edges.js';
 import { openFolders } from './data/installation/file-stores.js';
 
-/** The composition root: with index.ts and entry/, the only module that imports both the core and cluster/. */
+/** This is the composition root. Apart from index.ts and entry/, no other module imports both the core and cluster/. */
 export const edges: Edges = {
   databaseAt: (location) => (isPostgresUrl(location) ? postgres : sqlite),
   async openFileStores(dirs, config) {

@@ -14,7 +14,7 @@ export interface Started {
   abort?(): Promise<void> | void;
 }
 
-/** The parts of a server. Each is started after those it needs, and stopped before them. */
+/** Starts each part of a server after those it needs, and stops it before them. */
 export class Parts {
   readonly #log: Logger;
   readonly #started: Started[] = [];

@@ -122,7 +122,7 @@ async function openStores(edges: Edges, config: Config, log: Logger): Promise<St
   return { store, stop };
 }
 
-/** The dispatcher needs no start. */
+/** Closes the dispatcher, which needs no start. */
 const closeDispatcher = ({ dispatcher }: ServerContext): Started => ({
   stop: () => dispatcher.close(),
   abort: () => dispatcher.destroy(),

@@ -31,7 +31,7 @@ export interface ServerState {
   ready: boolean;
   /** The public URL. Empty until the server listens. */
   url: string;
-  /** The address of the assets in a bucket, which need no server of ours. */
+  /** The address of the assets in a bucket, which clients download without this server. */
   bucketUrl: string | undefined;
   /** How many jobs this server's runners work on concurrently. */
   slots: number;
@@ -39,7 +39,7 @@ export interface ServerState {
   rates: Readonly<Record<string, number>>;
 }
 
-/** The objects that the parts of a server share. None of them has been started. */
+/** Holds the objects that the parts of a server share. None of them has been started. */
 export interface ServerContext {
   config: Config;
   log: Logger;
@@ -52,7 +52,7 @@ export interface ServerContext {
   delivery: Delivery;
   supervisor: Supervisor;
   bundleManager: BundleManager;
-  /** The services of the routes, except the sandbox, which is opened later. */
+  /** The services that routes use, except the sandbox, which is opened later. */
   services: Omit<Services, 'sandbox' | 'assetsFolder'>;
 }
 

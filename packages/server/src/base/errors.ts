@@ -9,8 +9,8 @@ export class AdminError extends Error {
 }
 
 /**
- * The store of models and images cannot be reached or refuses a request. Neither the job nor the client is at fault. Deliberately without
- * the SDK's error as `cause`, which contains the signed request and must not be logged.
+ * The store of models and images cannot be reached or refuses a request. Neither the job nor the client is at fault.
+ * Has no `cause`, because the SDK's error contains the signed request, which must not be logged.
  */
 export class StorageUnavailableError extends Error {
   override readonly name = 'StorageUnavailableError';

@@ -30,7 +30,7 @@ export class FairShares {
     return this.heldBy(account) + amount <= this.#free;
   }
 
-  /** The accounts that hold capacity and may not take this amount as well. */
+  /** Returns the accounts that hold capacity and may not take this amount in addition. */
   exhausted(amount = 1): string[] {
     return [...this.#held.keys()].filter((account) => !this.mayTake(account, amount));
   }

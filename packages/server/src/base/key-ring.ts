@@ -1,10 +1,10 @@
 import { type KeyPurpose, type ServerKeys, subkey } from './server-key.js';
 
 /**
- * The server keys that this process knows. The first protects everything new; the others still open what they protected,
- * so clients notice nothing of a rotation. A process reads the keys again when something fits none that it knows, so it
- * does not have to be restarted. The price: a request with an unknown API key reads them, too. All requests that wait for
- * the keys share one read, so a flood of them costs one read at a time.
+ * The server keys that this process knows. The first protects everything new; the others still open what they
+ * protected, so clients do not notice a rotation. A process reads the keys again when something fits none that it
+ * knows, so it does not have to be restarted. The price: a request with an unknown API key reads them, too. All
+ * requests that wait for the keys share one read, so a flood of them costs one read at a time.
  */
 export class KeyRing {
   #keys: ServerKeys;
@@ -18,7 +18,7 @@ export class KeyRing {
     this.#read = read;
   }
 
-  /** The keys for one purpose, the current one first. */
+  /** Derives the keys for one purpose, the current one first. */
   subkeys(purpose: KeyPurpose): readonly Buffer[] {
     const known = this.#subkeys.get(purpose) ?? this.#keys.map((key) => subkey(key, purpose));
     this.#subkeys.set(purpose, known);
@@ -52,8 +52,8 @@ export class KeyRing {
   }
 
   /**
-   * The first result for one of the keys. If there is none, it tries all again: another process may have added a key, or
-   * replaced an HMAC between two tries.
+   * Returns the first result that `find` has for one of the keys. If there is none, it tries all keys once more:
+   * another process may have added a key, or replaced an HMAC between two tries.
    */
   async search<T>(
     purpose: KeyPurpose,

@@ -10,7 +10,7 @@ interface LogSettings {
 export const isLogForPeople = ({ logFormat }: LogSettings): boolean =>
   logFormat === undefined ? process.stderr.isTTY : logFormat === 'pretty';
 
-/** The level of records that only programs read: people get one line per job. */
+/** Records of this level are for programs. Logs for people have one line per job. */
 export const routineLevel = (settings: LogSettings): 'debug' | 'info' => (isLogForPeople(settings) ? 'debug' : 'info');
 
 /** Logs go to stderr, because stdout is for results. They never contain keys, secrets or bodies. */

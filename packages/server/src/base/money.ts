@@ -7,6 +7,6 @@ export const maxUsd = 1_000_000;
 export const toMicroUsd = (usd: number): MicroUsd => Math.round(usd * 1_000_000);
 export const toUsd = (amount: MicroUsd): number => amount / 1_000_000;
 
-/** The price of `inferenceMs` milliseconds at a rate in USD per second, rounded to a millionth of a dollar. */
+/** Computes the price of `inferenceMs` milliseconds at a rate in USD per second, rounded to a millionth of a dollar. */
 export const priceOf = (inferenceMs: number, rateUsdPerSecond: number): MicroUsd =>
   toMicroUsd((inferenceMs / 1_000) * rateUsdPerSecond);

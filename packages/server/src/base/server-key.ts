@@ -23,8 +23,8 @@ export const textOf = (keys: ServerKeys): string => keys.map((key) => key.toStri
 export const rotated = (keys: ServerKeys): ServerKeys => [newKey(), ...keys].slice(0, maxKeys);
 
 /**
- * The server keys in a file with mode 0600, which is created with one key on first use. Safe when several processes start
- * at the same time.
+ * Reads the server keys from a file with mode 0600, which is created with one key on first use. Safe when several
+ * processes start at the same time.
  * @throws {ConfigError} if the file is damaged
  */
 export function keysInFile(path: string): ServerKeys {

@@ -27,7 +27,7 @@ export interface MarkedFiles extends FileStores {
 
 const isMarked = (files: FileStores): files is MarkedFiles => 'markers' in files;
 
-/** The stores with their markers, which only those of a bucket have of themselves. */
+/** Adds markers to stores in folders. The stores of a bucket have them already. */
 export function withMarkers({ files, dirs }: Pick<Store, 'files' | 'dirs'>): MarkedFiles {
   if (isMarked(files)) return files;
   // The marker for inputs is in the data directory, because every file in `inputs` is an image.

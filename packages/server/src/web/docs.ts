@@ -6,14 +6,14 @@ import express, { type RequestHandler, Router } from 'express';
 import type { Config } from '../config.js';
 import { escapeHtml } from './http/responses.js';
 
-/** The pages have no scripts, one form, and load only this server's style sheet and pictures. */
+/** Restricts the pages: they have no scripts, one form, and load only this server's style sheet and pictures. */
 const contentSecurityPolicy =
   "default-src 'none'; img-src 'self'; style-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
-/** The address in the examples of docs/. */
+/** The examples in docs/ use this address. */
 const exampleAddress = 'http://127.0.0.1:8787';
 
-/** The text below one heading of the documentation. */
+/** A heading of the documentation and the text below it. */
 interface Section {
   url: string;
   page: string;
@@ -68,7 +68,7 @@ export function docs({ publicUrl }: Pick<Config, 'publicUrl'>): Router {
   return router;
 }
 
-/** The sections that contain every word of the query, as HTML. Those with a word in their heading come first. */
+/** Lists the sections that contain every word of the query, as HTML. Those with a word in their heading come first. */
 function results(sections: readonly Section[], query: unknown): string {
   const asked = typeof query === 'string' ? query.slice(0, maxQueryLength).trim() : '';
   const words = asked.toLowerCase().split(/\s+/).filter(Boolean);
@@ -87,7 +87,7 @@ function results(sections: readonly Section[], query: unknown): string {
   return `<p>Sections with “${escapeHtml(asked)}”: ${found.length}${more}</p>\n<ol class="results">\n${rows.join('\n')}\n</ol>`;
 }
 
-/** The text around the first word that it contains, cut at spaces. */
+/** Returns the text around the first of the words that it contains, cut at spaces. */
 function excerptOf(text: string, words: readonly string[]): string {
   const places = words.map((word) => text.toLowerCase().indexOf(word)).filter((place) => place >= 0);
   const at = places.length > 0 ? Math.min(...places) : 0;
@@ -96,7 +96,7 @@ function excerptOf(text: string, words: readonly string[]): string {
   return `${start > 0 ? '… ' : ''}${end < 0 ? text.slice(start) : `${text.slice(start, end)} …`}`;
 }
 
-/** The OpenAPI document. It needs no key and allows every origin, so that documentation viewers can load it. */
+/** Serves the OpenAPI document. It needs no key and allows every origin, so that documentation viewers can load it. */
 export function openApi(): RequestHandler {
   const document = JSON.stringify(openApiDocument());
   return (_request, response) => {

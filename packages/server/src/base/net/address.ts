@@ -34,7 +34,7 @@ export function isAllowedTarget(address: string, { allowPrivateNetwork, denyNetw
   });
 }
 
-/** The address in a URL's host, or undefined if the host is a name. */
+/** Returns the address in a URL's host. Undefined if the host is a name. */
 export function literalAddress(host: string): string | undefined {
   const bare = host.replace(/^\[|\]$/g, '');
   return ipaddr.isValid(bare) ? bare : undefined;

@@ -3,7 +3,10 @@ import { Agent, buildConnector } from 'undici';
 import { isAllowedTarget, literalAddress, type TargetRules } from './address.js';
 import { resolveName } from './resolve-name.js';
 
-/** The host is, or resolves only to, addresses that users must not make this server connect to. */
+/**
+ * The host is an address that users must not make this server connect to, or a name that resolves only to such
+ * addresses.
+ */
 export class ForbiddenAddressError extends Error {
   override readonly name = 'ForbiddenAddressError';
   readonly code = 'GEN3D_FORBIDDEN_ADDRESS';
@@ -20,7 +23,7 @@ export interface GuardOptions extends TargetRules {
 
 type LookupCallback = (error: Error | null, address: string | LookupAddress[], family?: number) => void;
 
-/** The HTTP agent for URLs that users choose: remote images and webhook endpoints. Follows no redirects. */
+/** Makes the HTTP agent for URLs that users choose: remote images and webhook endpoints. It follows no redirects. */
 export function guardedAgent({ connectTimeoutMs, nameServers, ...rules }: GuardOptions): Agent {
   const isAllowed = (address: string) => isAllowedTarget(address, rules);
 

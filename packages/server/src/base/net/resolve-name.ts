@@ -16,7 +16,7 @@ const hostsFile =
     : '/etc/hosts';
 
 /**
- * The addresses of a host name, IPv4 first, from the hosts file or else from DNS.
+ * Finds the addresses of a host name in the hosts file, or else through DNS. IPv4 addresses come first.
  *
  * `dns.lookup` would occupy one of libuv's few threads until the system gives up: two names whose name servers never
  * respond would block every other lookup and file access of the process.

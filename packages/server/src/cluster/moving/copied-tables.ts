@@ -11,8 +11,8 @@ const notCopied = {
 } as const;
 
 /**
- * The tables of an installation and their primary keys, referenced tables first. This does not compile until a new table is
- * listed here or above.
+ * Lists the tables of an installation and their primary keys, referenced tables first. This does not compile until a
+ * new table is listed here or above.
  */
 export const copiedTables = {
   accounts: 'id',

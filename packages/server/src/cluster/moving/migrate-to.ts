@@ -106,7 +106,7 @@ export async function migrateTo(
   }
 }
 
-/** The source's server keys. API keys and webhook secrets need them on the target, too. */
+/** Reads the source's server keys. The target needs them, too, to check API keys and decrypt webhook secrets. */
 function serverKeysOf(path: string, given: string | undefined): ServerKeys {
   if (!existsSync(path)) {
     throw new AdminError(
@@ -162,7 +162,7 @@ async function copyFiles(
   return report;
 }
 
-/** The ids of the jobs whose images are stored and still needed. */
+/** Returns the ids of the jobs whose images are stored and still needed. */
 async function neededInputs(from: Source, folder: string): Promise<string[]> {
   if (!existsSync(folder)) return [];
   return (await new FolderInputStore(folder).jobIds()).filter((jobId) => from.needsInput(jobId));

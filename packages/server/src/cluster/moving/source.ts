@@ -15,16 +15,16 @@ const lockTimeoutMs = 1_000;
 
 /** A SQLite database, opened read-only with an exclusive lock. Call `close()` when done. */
 export interface Source {
-  /** The rows after a primary key, or from the first, in primary key order. */
+  /** Returns the rows after a primary key, or the first rows, in primary key order. */
   rowsAfter(table: CopiedTable, key: Key | undefined, limit: number): Row[];
   count(table: CopiedTable): number;
   /** Whether a job may still need its stored image: to be finished, or to be tried again. */
   needsInput(jobId: string): boolean;
   /** Ids of the unfinished jobs that came with their image, so it cannot be fetched from a URL. */
   jobsWithOnlyAnInput(): string[];
-  /** The outcome of a job; undefined without a record. */
+  /** Returns the outcome of a job. Undefined if the job has no record. */
   outcomeOf(jobId: string): Outcome | undefined;
-  /** The asset keys of all jobs. */
+  /** Iterates over the asset keys of all jobs. */
   assetKeys(): Iterable<string>;
   close(): void;
 }

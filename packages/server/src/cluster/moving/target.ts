@@ -8,7 +8,7 @@ import { transaction } from '../../data/db/transaction.js';
 import { withSharedTables } from '../postgres/shared-tables.js';
 import { copiedTableNames } from './copied-tables.js';
 
-/** The state of the copy in a database when it was claimed. */
+/** How far a database had been copied when it was claimed. */
 export type Progress = 'empty' | 'half-copied' | 'finished';
 
 const emptyAdvice = 'Use an empty database, for example one made with `createdb`';

@@ -8,7 +8,7 @@ import { SharedBucket } from './shared-bucket.js';
 import { sharedTables, withSharedTables } from './shared-tables.js';
 import { insufficientPrivilege, isInsufficientPrivilege, requireNoForeignTables } from './unusable-database.js';
 
-/** The time of the statement rather than of each row, so that indexes can be used. */
+/** Returns the time of the statement instead of the time of each row, so that indexes can be used. */
 const databaseTime = sql<number>`(extract(epoch from statement_timestamp()) * 1000)::bigint`;
 
 /** serialization_failure and deadlock_detected. */
@@ -86,7 +86,7 @@ class KindAdapter extends PostgresAdapter {
   readonly kind = postgres;
 }
 
-/** The identifier of the cluster and the oid of the database. */
+/** Identifies a database by its cluster's identifier and its own oid. */
 async function idOf(db: Db): Promise<string> {
   try {
     const { rows } = await sql<{ id: string }>`

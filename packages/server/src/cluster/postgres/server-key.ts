@@ -7,9 +7,9 @@ import type { Tables } from '../../data/db/tables.js';
 import { withSharedTables } from './shared-tables.js';
 
 /**
- * The keys of all servers of a PostgreSQL: from their settings, or else random ones that the database stores. The database
- * also stores a fingerprint of the current one: a server without that key does not start. It would issue API keys that no other server accepts,
- * and could not decrypt the webhook secrets.
+ * Returns the keys that all servers of a PostgreSQL database share: those in their settings, or else random ones that
+ * the database stores. The database also stores a fingerprint of the current key. A server without that key does not
+ * start, because it would issue API keys that no other server accepts, and could not decrypt the webhook secrets.
  * @throws {ConfigError} if the settings lack the database's key
  */
 export async function sharedKeys(db: Db, given?: string): Promise<ServerKeys> {

@@ -17,7 +17,7 @@ interface SharedTables {
     id: number;
     /** Name of the location's marker file, which identifies the location. */
     mark: string;
-    /** The location as written in the settings of the server that stored this row, for messages. */
+    /** The location as the settings of the server that stored this row have it, for messages. */
     location: string;
   };
   /** At most one row: the copy of a SQLite installation into it; see ../moving/migrate-to.ts. */
@@ -39,7 +39,7 @@ interface SharedTables {
 
 export type StoredLocation = SharedTables['asset_location'];
 
-/** The database or transaction with the tables that only PostgreSQL has. */
+/** Types a database or transaction with the tables that only PostgreSQL has. */
 export const withSharedTables = (db: Queryable) => db as unknown as Kysely<Tables & SharedTables>;
 
 export const sharedTables = [

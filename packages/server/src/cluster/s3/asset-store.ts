@@ -14,12 +14,12 @@ import {
 } from '../../data/assets/asset-store.js';
 import type { Bucket, Content } from './bucket.js';
 
-/** The only keys that can be read without credentials. The assets URL points here. */
+/** Only keys with this prefix can be read without credentials. The assets URL points here. */
 export const assetsPrefix = 'assets/';
 /** Prefix of the attempt markers, which are empty objects. */
 const unsettledPrefix = 'unsettled/';
 
-/** The content of a key never changes. */
+/** The content of a key never changes, so it may be cached forever. */
 const cacheControl = 'public, max-age=31536000, immutable';
 const contentOf: Record<string, Content> = {
   glb: { type: 'model/gltf-binary', cacheControl },

@@ -24,7 +24,7 @@ const connectTimeoutMs = 5_000;
 /** Region in the signature for an S3-compatible server without regions, unless another one is set. */
 const defaultRegion = 'us-east-1';
 
-/** The region from variables or the profile, as the SDK reads them, or `fallback`. */
+/** Reads the region from variables or the profile, as the SDK does. Without one, uses `fallback`. */
 function regionOr(fallback: string): () => Promise<string> {
   let region: Promise<string> | undefined;
   return () => {
@@ -56,8 +56,8 @@ export interface Entry {
 }
 
 /**
- * The keys of a bucket below our prefix, which callers omit. Region and credentials come from the standard AWS sources
- * (variables, profiles, the machine's role). The constructor makes no request.
+ * Reads and writes a bucket below our prefix, which callers omit. Region and credentials come from the standard AWS
+ * sources (variables, profiles, the machine's role). The constructor makes no request.
  *
  * Transient failures are retried within the timeout that the caller gives. After that, methods throw
  * `StorageUnavailableError`. A retried write writes the same bytes under the same key.
@@ -120,7 +120,7 @@ export class Bucket {
     );
   }
 
-  /** The object's content. Undefined if it does not exist. */
+  /** Returns the object's content. Undefined if the object does not exist. */
   get(key: string, timeoutMs: number): Promise<Uint8Array | undefined> {
     return this.#read(key, timeoutMs, ({ Body }) => Body?.transformToByteArray());
   }
@@ -154,7 +154,7 @@ export class Bucket {
     );
   }
 
-  /** The objects whose keys start with `start`. The timeout applies to each page. */
+  /** Lists the objects whose keys start with `start`. The timeout applies to each page. */
   async *list(start: string, timeoutMs: number): AsyncGenerator<Entry> {
     const { bucket, prefix, pageSize } = this.#options;
     let token: string | undefined;
@@ -175,7 +175,7 @@ export class Bucket {
     } while (token);
   }
 
-  /** The URL of our prefix, without a trailing slash. Makes a request. */
+  /** Returns the URL of our prefix, without a trailing slash. Makes a request. */
   async address(timeoutMs: number): Promise<string> {
     const { bucket, prefix } = this.#options;
     const command = new ListObjectsV2Command({ Bucket: bucket, Prefix: prefix, MaxKeys: 1 });

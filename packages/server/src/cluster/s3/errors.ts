@@ -1,4 +1,4 @@
-/** The SDK throws the service's error responses, Node's errors and its own. */
+/** Covers everything that the SDK throws: the service's error responses, Node's errors and its own. */
 interface SdkError {
   name?: unknown;
   code?: unknown;

@@ -74,7 +74,7 @@ export class S3InputStore implements InputStore {
     }
   }
 
-  /** The result for the first of the job's objects that exists. A concurrent `replace` may remove one after the listing. */
+  /** Uses the first of the job's objects that exists. A concurrent `replace` may remove one after the listing. */
   async #find<T>(jobId: string, use: (key: string) => Promise<T | undefined>): Promise<T> {
     for await (const { key } of this.#bucket.list(this.#prefixOf(jobId), requestTimeoutMs)) {
       const result = await use(key);

@@ -143,7 +143,9 @@ export async function deleteAccount(trx: Queryable, id: string, now: Time): Prom
   return true;
 }
 
-/** The account of the public test key, created on first use. Its jobs are free; its balance is only for display. */
+/**
+ * Returns the account of the public test key, created on first use. Its jobs are free; its balance is only for display.
+ */
 export async function sandboxAccount(db: Db, now: Time): Promise<{ id: string }> {
   return transaction(db, async (trx) => {
     await advisoryLock(trx, 'sandbox account');
@@ -153,7 +155,7 @@ export async function sandboxAccount(db: Db, now: Time): Promise<{ id: string }>
   });
 }
 
-/** The number of accounts with a negative balance. */
+/** Counts the accounts with a negative balance. */
 export async function accountsBelowZero(db: Queryable): Promise<number> {
   const { count } = await db
     .selectFrom('accounts')

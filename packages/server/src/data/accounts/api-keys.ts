@@ -70,7 +70,7 @@ export class ApiKeys {
     return { keyId, apiKey };
   }
 
-  /** The id and account of a key. Undefined if it is unknown or revoked. */
+  /** Finds the id and account of a key. Undefined if the key is unknown or revoked. */
   async find(db: Queryable, apiKey: string): Promise<{ id: string; account_id: string } | undefined> {
     const found = await this.#keyRing.search(purpose, async (key) => {
       const hash = hmac(key, apiKey);
@@ -90,7 +90,7 @@ export class ApiKeys {
   }
 }
 
-/** The number of the account's keys that have not been revoked. */
+/** Counts the account's keys that have not been revoked. */
 export const keysInUse = (db: Queryable, accountId: string) =>
   sql<number>`(${db
     .selectFrom('api_keys')
@@ -115,7 +115,7 @@ async function forgetRevokedKeys(db: Queryable, accountId: string): Promise<void
   await db.deleteFrom('api_keys').where('id', 'in', ids).execute();
 }
 
-/** The keys of all accounts, or the newest of one, in the order of their creation, with times in ISO 8601. */
+/** Lists the keys of all accounts, or the newest of one, in the order of their creation. Times are in ISO 8601. */
 export async function listKeys(db: Queryable, accountId?: string) {
   let query = db.selectFrom('api_keys').selectAll().orderBy('id', 'desc');
   if (accountId !== undefined) query = query.where('account_id', '=', accountId).limit(maxRowsRead);

@@ -18,15 +18,17 @@ const purpose = 'dashboard-tokens';
 
 const hashOf = (key: Buffer, token: string) => hmac(key, token).toString('hex');
 
-/** The path of a sign-in link. The token is in the fragment, which browsers do not send to servers or proxies. */
+/**
+ * Returns the path of a sign-in link. The token is in the fragment, which browsers do not send to servers or proxies.
+ */
 export const signInPath = (token: string): string => `/dashboard/sign-in#${token}`;
 
-/** The signed-in person: the operator, or the holder of an API key. */
+/** Identifies the signed-in person: the operator, or the holder of an API key. */
 export type Identity = { role: 'operator' } | { role: 'member'; accountId: string; keyId: string };
 
 /**
- * The dashboard's credentials: one-time links and sessions. Stored as an HMAC under the server key, like API keys, and
- * looked up on each request, so that revoking one takes effect immediately in every process.
+ * Manages the dashboard's credentials: one-time links and sessions. Like API keys, they are stored as an HMAC under the
+ * server key and looked up on each request, so that revoking one takes effect immediately in every process.
  */
 export class DashboardTokens {
   readonly #db: Db;
@@ -37,7 +39,7 @@ export class DashboardTokens {
     this.#keyRing = keyRing;
   }
 
-  /** The values that may be stored for a token, from the current server key to the oldest. */
+  /** Returns the values that may be stored for a token, from the current server key to the oldest. */
   #hashes(token: string): string[] {
     return this.#keyRing.subkeys(purpose).map((key) => hashOf(key, token));
   }

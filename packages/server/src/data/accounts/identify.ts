@@ -21,7 +21,7 @@ function only(kind: string, given: string, candidates: readonly Candidate[], hin
   throw new AdminError([`${given} matches several ${kind}s. Use an id:`, ...lines, ...more].join('\n'));
 }
 
-/** The bounds of the ids that start with a text. "~" sorts after all characters of an id. */
+/** Returns the bounds of the ids that start with a text. "~" sorts after all characters of an id. */
 const range = (start: string) => [start.toUpperCase(), `${start.toUpperCase()}~`] as const;
 
 // Each function takes an id or a prefix of one, and returns the id. If there are several candidates, it throws an

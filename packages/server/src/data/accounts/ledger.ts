@@ -127,7 +127,7 @@ export async function listLedger(
   return { entries: rows.slice(0, limit), more: rows.length > limit };
 }
 
-/** The sums of the account's charges of a day in UTC that starts at a time. An index finds the day's entries. */
+/** Sums the account's charges of the UTC day that begins at `start`. An index finds the day's entries. */
 export async function spendOfDay(db: Queryable, accountId: string, start: number) {
   const { amount, inferenceMs, jobs } = await db
     .selectFrom('ledger')
@@ -145,7 +145,7 @@ export async function spendOfDay(db: Queryable, accountId: string, start: number
   return { spent: -amount || 0, inferenceMs, jobs };
 }
 
-/** The inference times of the last jobs of all accounts. The ledger has one charge per succeeded job. */
+/** Returns the inference times of the last jobs of all accounts. The ledger has one charge per succeeded job. */
 export async function recentInferenceMs(db: Queryable, limit: number): Promise<number[]> {
   const rows = await db
     .selectFrom('ledger')

@@ -25,7 +25,7 @@ export const quotas = {
   events: 10_000,
 } as const;
 
-/** The account has reached one of its quotas. The message is for its owner. */
+/** The account has reached one of its quotas. The message addresses its owner. */
 export class QuotaError extends Error {
   override readonly name = 'QuotaError';
   readonly retryAfterSeconds: number;
@@ -36,10 +36,10 @@ export class QuotaError extends Error {
   }
 }
 
-/** The number of the day, in UTC, as an expression that SQLite and PostgreSQL share. */
+/** Numbers the days in UTC, in an expression that both SQLite and PostgreSQL understand. */
 const dayOf = (now: Time) => sql<number>`cast(${now} as bigint) / ${sql.lit(dayMs)}`;
 
-/** The number of jobs that the account has created today: since midnight in UTC. */
+/** Returns how many jobs the account has created today, which is since midnight in UTC. */
 export const jobsOfToday = (now: Time) => sql<number>`case when jobs_day = ${dayOf(now)} then jobs_of_day else 0 end`;
 
 /**

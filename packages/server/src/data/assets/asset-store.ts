@@ -6,10 +6,10 @@ export interface AssetKeys {
   thumbnailKey: string;
 }
 
-/** The files of an attempt. The thumbnail on a transparent background is only for the dashboard; the sample has none. */
+/** What an attempt stores. The thumbnail on a transparent background is only for the dashboard; the sample has none. */
 export type Files = [model: Uint8Array, thumbnail: Uint8Array, transparentThumbnail?: Uint8Array | undefined];
 
-/** The recorded outcome of a job: whether it is finished, and with which model. */
+/** What is recorded about the end of a job: whether it is finished, and with which model. */
 export interface Outcome {
   finished: boolean;
   modelKey: string | null;
@@ -30,7 +30,7 @@ export interface AssetStore {
   /** Stores the sample of the test key. Its folder is named by a hash of its content, so URLs of older samples stay valid. */
   putSample(model: Uint8Array, thumbnail: Uint8Array): Promise<AssetKeys>;
 
-  /** The content of a key. Undefined if the key does not exist. */
+  /** Returns the content of a key. Undefined if the key does not exist. */
   read(key: string): Promise<Uint8Array | undefined>;
 
   /** True if a key exists. */
@@ -81,10 +81,10 @@ export async function writeFiles(
   return keys;
 }
 
-/** The folder of an attempt, or of the sample. */
+/** Returns the folder of an attempt, or of the sample. */
 export const folderOf = ({ modelKey }: AssetKeys): string => modelKey.slice(0, modelKey.lastIndexOf('/'));
 
-/** The name of an attempt's marker. Neither a job's id nor the random part contains a dot. */
+/** Names an attempt's marker. Neither a job's id nor the random part contains a dot. */
 export const attemptMarkerOf = (attempt: string): string => attempt.replace('/', '.');
 
 /** Settles one attempt by its marker. */

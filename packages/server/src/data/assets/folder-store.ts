@@ -62,7 +62,9 @@ export class FolderAssetStore implements AssetStore {
     await this.#syncFoldersOf(dirname(key));
   }
 
-  /** The keys of all assets except those of abandoned attempts. Call it only while no process writes to the store. */
+  /**
+   * Lists the keys of all assets except those of abandoned attempts. Call it only while no process writes to the store.
+   */
   async *keys(outcomeOf: (jobId: string) => Promise<Outcome | undefined>): AsyncGenerator<string> {
     const abandoned = new Set<string>();
     for (const marker of await this.#markers()) {

@@ -4,20 +4,20 @@ import type { ServerKeys } from '../../base/server-key.js';
 import type { Tables } from './tables.js';
 
 /**
- * The operations that each kind of database does in its own way. The core has SQLite (sqlite.ts), cluster/ has PostgreSQL.
- * Everything else in data/ is written once, in the SQL that both understand; database.test.ts and all tests of data/ run
- * on every kind.
+ * Declares what each kind of database does in its own way. The core has SQLite (sqlite.ts), cluster/ has PostgreSQL.
+ * Everything else in data/ is written once, in the SQL that both understand; database.test.ts and all tests of data/
+ * run on every kind.
  *
  * Guarantees of each kind:
  * - What a transaction has committed survives a crash of this process, of the database and of the machine.
  * - After waiting for `lockRows` or `advisoryLock`, a transaction sees what the previous holder of the lock committed.
  * - Processes of one database share one clock, `now`, because leases are compared on it.
- * - A statement that failed because the database is away, or locked for too long, throws `DatabaseUnavailableError`. Trying
+ * - A statement that failed because the database is away, or locked for too long, throws `DatabaseUnavailableError`.
+ * Trying
  *   again later may succeed. Whether a transaction was committed is then unknown, except for `DatabaseLockedError`.
  * - After any other error, nothing of the transaction is stored.
  */
 export interface DatabaseKind {
-  /** The name that messages use. */
   readonly name: string;
   /** Whether processes on several machines can use one database. */
   readonly isShared: boolean;
@@ -44,7 +44,7 @@ export interface DatabaseKind {
   requireComplete(db: Db, location: string): Promise<void>;
   /** An error for the operator, if the cause of a failed migration is known. */
   explain(error: unknown, db: Db, name: string): Promise<Error | undefined>;
-  /** The keys that protect API keys and secrets: the same for all servers of the database. */
+  /** Returns the keys that protect API keys and secrets. They are the same for all servers of the database. */
   serverKeys(db: Db, file: string, given: string | undefined): Promise<ServerKeys>;
   /** Puts a new server key before the others. The transaction must have written before, so that rotations take turns. */
   rotateServerKey(trx: Transaction<Tables>, file: string, given: string | undefined): Promise<void>;
@@ -64,7 +64,7 @@ export interface DatabaseKind {
   now(): number | Expression<number>;
   /** `now` as a number. */
   readTime(db: Queryable): Promise<number>;
-  /** The function that returns the greatest of its arguments. */
+  /** The SQL function that returns the greatest of its arguments. */
   readonly greatest: string;
   lockRows<TB extends keyof Tables, O>(
     query: SelectQueryBuilder<Tables, TB, O>,
@@ -87,10 +87,10 @@ export interface DatabaseKind {
 }
 
 export type Db = Kysely<Tables>;
-/** The database, or a transaction. */
+/** Functions with this parameter accept the database, or a transaction. */
 export type Queryable = Db | Transaction<Tables>;
 
-/** The locks of locks.ts. */
+/** Locks of a row; locks.ts explains them. */
 export type RowLock = 'update' | 'noKeyUpdate' | 'updateSkipLocked' | 'keyShare';
 
 export interface DatabaseOptions {
@@ -105,7 +105,7 @@ export interface DatabaseOptions {
 export interface DatabaseIdentity {
   /** Unique per database: a copy made by a dump or a backup gets a different one. */
   id: string;
-  /** The name of the kind in messages. */
+  /** Names the kind in messages. */
   name: string;
 }
 
@@ -120,7 +120,7 @@ export interface Wakeup {
   listen(handlers: Partial<Record<Notification, () => void>>): () => Promise<void>;
 }
 
-/** The API, the public test key, and the dashboard have separate buckets. */
+/** The API, the public test key, and the dashboard each have buckets of their own. */
 export type BucketName = 'api' | 'sandbox' | 'dashboard';
 
 export interface RateLimit {
@@ -128,6 +128,6 @@ export interface RateLimit {
   burst: number;
 }
 
-/** The kind of a database. Its dialect's adapter has it as a property, which transactions share. */
+/** Returns the kind of a database. Its dialect's adapter has the kind as a property, which transactions share. */
 export const kindOf = (db: QueryExecutorProvider): DatabaseKind =>
   (db.getExecutor().adapter as unknown as { kind: DatabaseKind }).kind;

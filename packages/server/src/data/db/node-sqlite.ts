@@ -1,4 +1,4 @@
-/** The part of Node's own SQLite that gen3d uses. The types of Node 20 do not include it. */
+/** Declares what gen3d uses of Node's own SQLite, because the types of Node 20 do not include it. */
 export interface NodeSqlite {
   readonly DatabaseSync: new (path: string, options: { timeout: number; readOnly: boolean }) => NodeDatabase;
   readonly StatementSync: { readonly prototype: object };

@@ -18,7 +18,7 @@ export interface SqliteStatement {
   readonly isRead: boolean;
   /** Empty if the statement returns no rows. */
   readonly columns: readonly string[];
-  /** The rows, as arrays in the order of `columns`. */
+  /** Returns the rows as arrays, in the order of `columns`. */
   all(parameters: readonly unknown[]): unknown[][];
   iterate(parameters: readonly unknown[]): Iterable<unknown[]>;
   /** Runs a statement that returns no rows. */
@@ -44,7 +44,7 @@ export interface SqliteLibrary {
 let library: SqliteLibrary | undefined;
 
 /**
- * The SQLite of this process: better-sqlite3, or Node's own if that cannot be loaded.
+ * Loads the SQLite of this process: better-sqlite3, or Node's own if that cannot be loaded.
  * @throws {NativePartError} if neither can be loaded; the message says why, and what to do
  */
 export function sqliteLibrary(): SqliteLibrary {
@@ -182,7 +182,7 @@ function* iterate(statement: NodeStatement, parameters: readonly unknown[]): Ite
   for (let next = withCodes(() => rows.next()); !next.done; next = withCodes(() => rows.next())) yield next.value;
 }
 
-/** The codes of errors that gen3d distinguishes. https://www.sqlite.org/rescode.html */
+/** Names the codes of errors that gen3d distinguishes. https://www.sqlite.org/rescode.html */
 const codes: Readonly<Record<number, string>> = {
   5: 'SQLITE_BUSY',
   8: 'SQLITE_READONLY',

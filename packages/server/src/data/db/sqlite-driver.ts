@@ -22,7 +22,7 @@ interface Statement {
 }
 
 /**
- * The driver of a SQLite file that several processes write, over one connection with a busy timeout of 0.
+ * Drives a SQLite file that several processes write, over one connection with a busy timeout of 0.
  *
  * SQLite's own busy handler would block the event loop. This driver waits with timers for up to 5 s, then throws a
  * `DatabaseLockedError`. Meanwhile, writes of this process queue up in order; reads do not wait.

@@ -20,7 +20,7 @@ import { SqliteWalDriver } from './sqlite-driver.js';
 
 /** Applies only to opening the database, which blocks the event loop. */
 const openTimeoutMs = 5_000;
-/** The write-ahead log is truncated to this size after a large transaction. Normally it stays at about 4 MiB. */
+/** After a large transaction, the write-ahead log is truncated to this size. Normally it stays at about 4 MiB. */
 const maxWalBytes = 16 * 1024 ** 2;
 /** A file of this size is checked in about a second. */
 const maxCheckedBytes = 256 * 1024 ** 2;
@@ -61,12 +61,13 @@ export const sqlite: DatabaseKind = {
 };
 
 /**
- * The dialect of a SQLite file that several processes write.
+ * Creates the dialect of a SQLite file that several processes write.
  *
- * Durable: with WAL and synchronous=FULL, an acknowledged commit survives kill -9 and a power cut. `log` receives a line
- * when another process locks the database for too long, and when that is over.
+ * Durable: with WAL and synchronous=FULL, an acknowledged commit survives kill -9 and a power cut. `log` receives a
+ * line when another process locks the database for too long, and when that is over.
  *
- * @throws {ConfigError} if the file is not a database, is damaged, cannot be written, or is locked exclusively by another process
+ * @throws {ConfigError} if the file is not a database, is damaged, cannot be written, or is locked exclusively by
+ * another process
  * @throws {NativePartError} if this machine has no SQLite
  */
 function sqliteDialect(path: string, log?: Logger): Dialect {
@@ -158,7 +159,7 @@ class TransactionalDdlAdapter extends SqliteAdapter {
   }
 }
 
-/** The identity of a SQLite database: a random file next to it, which `gen3d admin backup` does not copy. */
+/** Identifies a SQLite database by a random file next to it, which `gen3d admin backup` does not copy. */
 export const identityOfFile = (database: string): DatabaseIdentity => ({
   id: identityFile(database),
   name: `${database} on ${hostname()}`,

@@ -2,8 +2,8 @@ import type { JobStatus, TaskErrorCode } from '@gen3d/schema';
 import type { Generated, Insertable, Selectable } from 'kysely';
 
 /**
- * The tables, in types that SQLite and PostgreSQL share. Ids are ULIDs as text, times are milliseconds since 1970, money is
- * whole millionths of a dollar (`MicroUsd`) to avoid rounding errors, flags are 0 or 1.
+ * Types the tables as SQLite and PostgreSQL both store them. Ids are ULIDs as text, times are milliseconds since 1970,
+ * money is whole millionths of a dollar (`MicroUsd`) to avoid rounding errors, flags are 0 or 1.
  */
 export interface Tables {
   accounts: {
@@ -13,9 +13,9 @@ export interface Tables {
     sandbox: number;
     /** Sum of the account's ledger entries, kept in the same transaction as each entry. */
     balance_microusd: number;
-    /** The highest turn of its jobs whose inference has started; see jobs/turn.ts. */
+    /** The highest turn among its jobs whose inference has started; see jobs/turn.ts. */
     turn: Generated<number>;
-    /** The last day on which it created a job, and the number of its jobs then; see accounts/quotas.ts. */
+    /** The last day on which the account created a job, and how many it created then; see accounts/quotas.ts. */
     jobs_day: Generated<number>;
     jobs_of_day: Generated<number>;
     /** When an API key was last revoked, or 0. */
@@ -68,14 +68,14 @@ export interface Tables {
   shared_models: {
     job_id: string;
     account_id: string;
-    /** The end of the page's URL. */
+    /** The last part of the page's URL. */
     token: string;
     title: string;
     model_key: string;
     thumbnail_key: string;
   };
   runners: RunnerRow;
-  /** The rates in the settings of the server that started last, if any. See accounts/rates.ts. */
+  /** The rates in the settings of the server that was started last, if any. See accounts/rates.ts. */
   rates: {
     instance: string;
     usd_per_second: number;
@@ -100,7 +100,7 @@ export interface Tables {
     account_id: string;
     event_id: string;
     event: 'task.updated' | 'ping';
-    /** The job's state in the event; null on a ping. */
+    /** The job's state that the event reports; null on a ping. */
     job_id: string | null;
     status: JobStatus | null;
     progress: number | null;
@@ -130,7 +130,7 @@ export interface Tables {
   /** At most one row. */
   operator_password: {
     id: number;
-    /** The hash in the PHC string format; see accounts/operator-password.ts. */
+    /** In the PHC string format; see accounts/operator-password.ts. */
     hash: string;
   };
   /** Sign-in links and sessions of the dashboard; see accounts/dashboard-tokens.ts. */
@@ -170,7 +170,7 @@ export interface RunnerRow {
   pid: number;
   /** gen3d's version. */
   version: string;
-  /** The serving instance whose rate its inferences are charged at. */
+  /** The serving instance whose rate applies to its inferences. */
   instance: string;
   bundle: string;
   device: string;
@@ -191,7 +191,7 @@ interface JobTable {
   /** As requested; the task object always says `image-to-3d`. */
   type: string;
   idempotency_key: string | null;
-  /** The job whose photo this one tries again: the first of them. Of its retries, at most one has not failed. */
+  /** The first job for the photo, if this one is a retry. Of a job's retries, at most one has not failed. */
   retry_of: string | null;
   /**
    * The remote image's URL, while the job is open or can be tried again. Null if the image came with the request and is
@@ -219,7 +219,7 @@ interface JobTable {
   runner: string | null;
   /** 1 once the job is prepared: its stored input is then the result of `normalizeImage`, and runners claim it. */
   prepared: number;
-  /** The expected charge, which counts against the balance until the job has finished. */
+  /** The expected charge, which reduces the available balance until the job has finished. */
   reserved_microusd: number;
   /** `StageTimes` as JSON: of the preparation, and of all stages once the job has succeeded. Null before. */
   stage_ms: string | null;
@@ -235,13 +235,13 @@ interface JobTable {
   trace_id: string | null;
   /** A name that people see, usually the photo's file name. Null for jobs that were created without one. */
   label: string | null;
-  /** The label for searching and sorting; see `foldLabel`. Empty without a label. */
+  /** The label as searches and sorting use it; see `foldLabel`. Empty without a label. */
   label_folded: string;
   /** 1 if the account has hidden the job from its gallery. */
   hidden: number;
 }
 
-/** The content of an event. */
+/** The columns that describe an event. */
 interface EventColumns {
   event_id: string;
   account_id: string;
@@ -268,7 +268,6 @@ interface OutboxTable extends EventColumns {
   last_failure: string | null;
   /** Set when the last retry failed: the event is a dead letter from then on. */
   dead_at: number | null;
-  /** The job's trace id. */
   trace_id: string | null;
 }
 

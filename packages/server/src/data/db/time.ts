@@ -10,7 +10,7 @@ export type Time = number | Expression<number>;
  */
 export const currentTime = (db: Queryable): Time => kindOf(db).now();
 
-/** The time plus `ms`, rounded to whole milliseconds. */
+/** Adds `ms` to a time, rounded to whole milliseconds. */
 export function after(time: Time, ms: number): Time {
   return typeof time === 'number' ? time + Math.round(ms) : sql<number>`${time} + ${sql.lit(Math.round(ms))}`;
 }

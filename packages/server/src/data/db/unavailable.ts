@@ -22,6 +22,8 @@ export const mayBeCommitted = (error: unknown): boolean =>
     ? !(error instanceof DatabaseLockedError)
     : isSqliteError(error) && error.code.startsWith('SQLITE_IOERR');
 
-/** The log fields of an error. An unavailable database is logged without a stack trace, which would not help. */
+/**
+ * Returns the log fields of an error. An unavailable database is logged without a stack trace, which would not help.
+ */
 export const failureReason = (error: unknown): { reason: string } | { err: unknown } =>
   isUnavailable(error) ? { reason: error.message } : { err: error };

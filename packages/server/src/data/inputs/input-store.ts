@@ -8,9 +8,9 @@ export interface ImageStream {
 }
 
 /**
- * The images of jobs, one per job, kept until the job has succeeded, or for a while after it failed (see jobs/retry.ts): as
- * received, and after preparation as the result of `normalizeImage`. They are private: the dashboard shows those of jobs
- * without a model to their account, and nothing else serves them.
+ * Stores one image per job until the job has succeeded, or for a while after it failed (see jobs/retry.ts). It is
+ * stored as received; after preparation, the result of `normalizeImage` replaces it. Images are private: only the
+ * dashboard serves them, to the account that owns them, and only if the job has no model.
  */
 export interface InputStore {
   /** Stores a job's image. Once this resolves, the image survives a crash. */

@@ -21,7 +21,7 @@ export interface DataDir {
 
 type DataDirConfig = Pick<Config, 'dataDir' | 'assets'> & Partial<Pick<Config, 'database'>>;
 
-/** The paths, without accessing them. */
+/** Returns the paths without accessing them. */
 export function dataDirOf({ dataDir, database = 'sqlite', assets }: DataDirConfig): DataDir {
   return {
     database: database === 'sqlite' ? join(dataDir, 'gen3d.sqlite') : database,
@@ -49,7 +49,7 @@ export function openDataDir(config: DataDirConfig): DataDir {
   return paths;
 }
 
-/** The path with symbolic links resolved, as far as it exists. */
+/** Resolves the symbolic links of a path, as far as it exists. */
 function realPath(path: string): string {
   try {
     return realpathSync.native(path);
@@ -64,7 +64,7 @@ function isWithin(path: string, folder: string): boolean {
   return relativePath !== '..' && !relativePath.startsWith(`..${sep}`) && !isAbsolute(relativePath);
 }
 
-/** The assets are public; the server key, the database and the images are private. */
+/** Refuses assets in a private folder: assets are public, but the server key, the database and the images are not. */
 function requireSeparateAssets(dataDir: string, assets: string): void {
   const data = realPath(dataDir);
   const folder = realPath(assets);
@@ -93,7 +93,7 @@ export function storeServerUrl({ serverUrl }: DataDir, url: string): void {
   writeFileSync(serverUrl, `${url}\n`, { mode: 0o600 });
 }
 
-/** The URL of the server that was last started with the data directory. Undefined if there was none. */
+/** Returns the URL of the server that was last started with the data directory. Undefined if there was none. */
 export function serverUrlIn(config: DataDirConfig): string | undefined {
   try {
     return readFileSync(dataDirOf(config).serverUrl, 'utf8').trim();

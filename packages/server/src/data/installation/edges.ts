@@ -5,11 +5,11 @@ import type { DataDir } from './data-dir.js';
 import type { FileStores } from './file-stores.js';
 
 /**
- * The functions through which the core reaches the code that only larger installations need. The composition root,
- * src/edges.ts, puts the implementations together.
+ * Declares the functions through which the core reaches code that only larger installations need. The composition root,
+ * src/edges.ts, supplies the implementations.
  */
 export interface Edges {
-  /** The kind of the database at a location: the path of a SQLite file, or a URL. */
+  /** Returns the kind of the database at a location: the path of a SQLite file, or a URL. */
   databaseAt(location: string): DatabaseKind;
   /** Opens the stores of models and images, which are in folders or in a bucket, without a request to them. */
   openFileStores(dirs: Pick<DataDir, 'assets' | 'inputs'>, config: FileStoreConfig): Promise<FileStores>;

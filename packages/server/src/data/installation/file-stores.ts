@@ -6,11 +6,12 @@ import type { InputStore } from '../inputs/input-store.js';
 import type { DataDir } from './data-dir.js';
 
 /**
- * The stores of assets and inputs: both in folders (below), or both in a bucket (cluster/s3). Every process of a database
- * uses the same ones. asset-store.ts and input-store.ts say what each store guarantees, and their tests run on both kinds.
+ * Combines the stores of assets and inputs, which are both in folders (below), or both in a bucket (cluster/s3). Every
+ * process of a database uses the same ones. asset-store.ts and input-store.ts say what each store guarantees, and their
+ * tests run on both kinds.
  *
- * While a store is away, its methods throw `StorageUnavailableError`, or the file system's error. Neither the job nor the
- * client is then at fault: the server responds with 503, and a runner releases its job.
+ * While a store is away, its methods throw `StorageUnavailableError`, or the file system's error. Neither the job nor
+ * the client is then at fault: the server responds with 503, and a runner releases its job.
  */
 export interface FileStores {
   assets: AssetStore;
@@ -21,7 +22,7 @@ export interface FileStores {
    * @throws {ConfigError} that names the bucket, its endpoint and what is missing
    */
   check(): Promise<string | undefined>;
-  /** The store's name in log lines and errors. */
+  /** Names the stores in log lines and errors. */
   location: string;
   /** Resolves if the asset store responds, and rejects otherwise. Cheap, unlike `check`. */
   ping(): Promise<void>;

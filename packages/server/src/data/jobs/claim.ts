@@ -45,7 +45,7 @@ const queue = (db: Queryable, stage: Stage) =>
     .orderBy('turn')
     .orderBy('id');
 
-/** The jobs in the queue that no process works on. */
+/** Selects the jobs in the queue that no process works on. */
 const claimable = (db: Queryable, now: Time, stage: Stage) =>
   queue(db, stage)
     .where(isUnleased(now, sql.ref('lease_ms')))
@@ -113,7 +113,7 @@ export const everyAccount = Symbol('every account');
 export type SkippedAccounts = readonly string[] | typeof everyAccount;
 
 export interface PreparationClaim extends Claim {
-  /** The accounts whose inline images, and those whose remote images, are skipped. */
+  /** Accounts whose inline images are skipped, and accounts whose remote images are. */
   skipped?: { inline: SkippedAccounts; remote: SkippedAccounts };
   /** How many prepared jobs may wait for inference. */
   maxPrepared: number;
@@ -148,7 +148,7 @@ export async function claimForPreparation(
   return claimFirst(db, jobs, options);
 }
 
-/** The ids of the first jobs whose inference has not started, in queue order. At most `limit`. */
+/** Returns the ids of the first `limit` jobs in the queue whose inference has not started, in order. */
 export async function firstInQueue(db: Db, limit: number): Promise<string[]> {
   const first = (stage: Stage) =>
     queue(db, stage).where('status', '!=', 'IN_PROGRESS').select(['id', 'turn']).limit(limit).execute();
@@ -183,7 +183,7 @@ export async function renew(
   return new Set(rows.flatMap(({ lease_token }) => lease_token ?? []));
 }
 
-/** The tokens of the leases that are not lost. */
+/** Returns the tokens of those leases that are not lost. */
 export async function stillHeld(db: Queryable, leases: readonly Lease[]): Promise<Set<string>> {
   const ids = leases.map(({ jobId }) => jobId);
   const rows = await db.selectFrom('jobs').select('lease_token').where('id', 'in', ids).execute();

@@ -10,7 +10,7 @@ import { openJobs } from './turn.js';
 
 // Each query reads an index that contains exactly the rows it counts.
 
-/** The number of open jobs, and the age of the oldest in seconds. */
+/** Counts the open jobs, and says how old the oldest is, in seconds. */
 export function openJobsByStatus(db: Queryable): Promise<{ status: JobStatus; count: number; seconds: number }[]> {
   return db
     .selectFrom('jobs')
@@ -24,7 +24,7 @@ export function openJobsByStatus(db: Queryable): Promise<{ status: JobStatus; co
     .execute();
 }
 
-/** The number of jobs finished within the last `ms`. Counting all stored jobs would read millions of rows. */
+/** Counts the jobs finished within the last `ms`. Counting all stored jobs would read millions of rows. */
 export function finishedJobsByStatus(db: Queryable, ms: number): Promise<{ status: JobStatus; count: number }[]> {
   return db
     .selectFrom('jobs')
@@ -46,7 +46,7 @@ export async function oldestOpenJob(db: Queryable): Promise<number | undefined> 
   return row?.created_at;
 }
 
-/** The account's jobs of today, its unfinished jobs up to a limit, and its keys that have not been revoked. */
+/** Counts what quotas limit: the account's jobs of today, its unfinished jobs up to a limit, and its unrevoked keys. */
 export function quotaUse(db: Queryable, accountId: string, maxOpenJobs: number) {
   return db
     .selectFrom('accounts')
@@ -60,7 +60,7 @@ export function quotaUse(db: Queryable, accountId: string, maxOpenJobs: number) 
 }
 
 export interface OpenJobsQuery {
-  /** The last job of the previous page. */
+  /** Continues after this job, the last of the previous page. */
   after?: { id: string; accountId: string } | undefined;
   limit: number;
 }
@@ -87,7 +87,7 @@ const openStatuses = jobStatuses.filter((status) => !isTerminal(status));
 export interface AccountQuery {
   /** A part of the name in any case, or a whole name or id. A part is found only in the names of the newest accounts. */
   search?: string | undefined;
-  /** The last account of the previous page. */
+  /** Continues after this account, the last of the previous page. */
   after?: string | undefined;
   limit: number;
 }

@@ -49,7 +49,7 @@ export class TooManyOpenJobsError extends Error {
   override readonly name = 'TooManyOpenJobsError';
 }
 
-/** The image of a new job. */
+/** A new job's image: either a URL to fetch it from, or a function that stores it. */
 export interface JobImage {
   /** Where to fetch it, or null. */
   url: string | null;
@@ -66,7 +66,7 @@ export interface JobStores {
   maxJobsPerDay: number;
   /** Days for which photos of models are kept. */
   keepPhotosDays?: number | undefined;
-  /** The expected charge of a job; see reservations.ts. */
+  /** Returns the expected charge of a job; see reservations.ts. */
   estimate: () => Promise<MicroUsd>;
   withoutModel: ReturnType<typeof countJobsWithoutModel>;
 }

@@ -12,7 +12,7 @@ import type { InputStore } from '../inputs/input-store.js';
 // A job is deleted in two steps. One transaction removes its rows, and records the deletion as pending. Then its files are
 // removed, and the deletion is no longer pending. After a crash in between, housekeeping repeats the second step.
 
-/** The stores of a job's files. */
+/** Groups the stores of a job's files. */
 export interface JobFiles {
   inputs: InputStore;
   assets: AssetStore;
@@ -56,7 +56,7 @@ export function deleteJob(db: Db, id: string, now: Time, accountId?: string): Pr
   });
 }
 
-/** The account of a job without a record: one that was deleted, or whose charge remains. */
+/** Finds the account of a job without a record: the job was deleted, or only its charge remains. */
 async function ownerOfExpired(trx: Queryable, id: string, accountId?: string): Promise<string | undefined> {
   const deleted = trx.selectFrom('deleted_jobs').select('account_id').where('job_id', '=', id);
   const charged = trx.selectFrom('ledger').select('account_id').where('job_id', '=', id).where('kind', '=', 'charge');

@@ -11,7 +11,7 @@ export class JobFailure extends Error {
   }
 }
 
-/** The stored part of a job's type. The contract accepts unknown types of any length. */
+/** Shortens a job's type for the database, because the contract accepts unknown types of any length. */
 export const truncatedType = (type: string): string => firstCharacters(type, 64);
 
 export const unsupportedType = (type: string): JobFailure =>

@@ -39,14 +39,14 @@ export type GalleryRow = Pick<JobRow, (typeof columns)[number]> & {
 export interface GalleryQuery {
   /** A part of the label in any case, or the start of an id. */
   search?: string | undefined;
-  /** The start of an id. */
+  /** Selects jobs whose ids start with this. */
   id?: string | undefined;
   group?: JobGroup | undefined;
   status?: JobStatus | undefined;
   visibility: keyof typeof flagsOf;
   sort: 'newest' | 'oldest' | 'name';
   limit: number;
-  /** The last job of the previous page. Its label is used only to sort by name. */
+  /** Continues after this job, the last of the previous page. The label is used only to sort by name. */
   after?: { id: string; label: string } | undefined;
 }
 
@@ -56,7 +56,7 @@ const matching = (search: string) =>
   sql<boolean>`(label_folded like ${containing(foldLabel(search))} escape '\\'
     or id like ${startingWith(search.toUpperCase())} escape '\\')`;
 
-/** The account's newest jobs: all that a query may read if no index leads to its result. */
+/** Selects the account's newest jobs, as many as a query may read if no index leads to its result. */
 function newestJobs(db: Queryable, accountId: string): JobQuery {
   const newest = db
     .selectFrom('jobs')
@@ -68,7 +68,7 @@ function newestJobs(db: Queryable, accountId: string): JobQuery {
   return db.selectFrom(newest.as('newest')) as unknown as JobQuery;
 }
 
-/** The account's jobs, one query for each status and flag, because an index contains only these in order. */
+/** Selects the account's jobs, one query for each status and flag, because an index contains only these in order. */
 const jobsInIndex = (db: Queryable, accountId: string, statuses: readonly JobStatus[], flags: readonly number[]) =>
   statuses.flatMap((status) =>
     flags.map(

@@ -59,8 +59,8 @@ export interface Page {
 }
 
 /**
- * The jobs of an account, newest first, and whether there are older ones. Pages are cut at an id instead of an offset, so
- * jobs created meanwhile cause no duplicates or gaps.
+ * Lists the jobs of an account, newest first, and says whether there are older ones. Pages are cut at an id instead of
+ * an offset, so jobs created meanwhile cause no duplicates or gaps.
  */
 export async function listTasks(
   db: Queryable,
@@ -79,9 +79,9 @@ export async function listTasks(
   return { tasks: rows.slice(0, limit), more: rows.length > limit };
 }
 
-/** The request that a job was created for. An account has at most one job per origin. */
+/** Identifies the request that a job was created for. An account has at most one job per origin. */
 export interface JobOrigin {
-  /** The idempotency key of the request. */
+  /** The request's idempotency key. */
   key?: string | null;
   /** See the column `retry_of`. */
   retryOf?: string | null;

@@ -19,7 +19,7 @@ import { startTurn } from './turn.js';
 // finished once: one final event, one charge. A crash costs an attempt; after the third one, the job fails with
 // `internal_error`.
 
-/** The right to work on one job for one attempt. */
+/** Entitles a process to work on one job for one attempt. */
 export interface Lease {
   jobId: string;
   token: string;
@@ -269,7 +269,7 @@ export const cancel = async (db: Db, jobId: string, now: Time): Promise<CancelOu
 
 interface Cancellation {
   outcome: CancelOutcome;
-  /** The id of the job whose photo is no longer kept, if any. */
+  /** The job whose photo is no longer kept, if there is one. */
   forgotten?: string | undefined;
 }
 

@@ -13,10 +13,10 @@ import type { Queryable } from '../db/database.js';
 /** How many charges of all accounts the estimate looks at. */
 const chargesRead = 200;
 const keptMs = 10_000;
-/** The estimate of a server without charges. */
+/** Jobs are expected to take this long until one has succeeded. */
 const firstInferenceMs = 10_000;
 
-/** The expected charge of a job: the median inference time of the last jobs, at the highest rate. */
+/** Estimates the charge of a job: the median inference time of the last jobs, at the highest rate. */
 export function jobEstimate(db: Queryable, rates: () => Rates): () => Promise<MicroUsd> {
   const medianMs = cached(
     async () => {
@@ -30,7 +30,7 @@ export function jobEstimate(db: Queryable, rates: () => Rates): () => Promise<Mi
   };
 }
 
-/** The account's balance without the sum that its unfinished jobs reserve. An index contains that. */
+/** Subtracts the sum that the account's unfinished jobs reserve from its balance. An index contains that sum. */
 export function availableBalance(db: Queryable, accountId: string) {
   const reserved = db
     .selectFrom('jobs')

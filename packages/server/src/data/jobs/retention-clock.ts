@@ -10,9 +10,9 @@ const maxStepMs = 3 * dayMs;
 const doubtMs = dayMs;
 
 /**
- * The current time for deleting old records, on the database's clock. Undefined while it is not trusted because it jumped by
- * days since the last deletion: a clock that is 90 days ahead would delete every record. It is trusted again once it is
- * back, or has run for another day.
+ * Returns the current time on the database's clock, for deleting old records. Undefined while the clock is not trusted,
+ * because it has jumped by days since the last deletion: a clock that is 90 days ahead would delete every record. It is
+ * trusted again once it is back, or has run for another day.
  */
 export async function retentionTime(db: Db, log: Logger, read = () => readTime(db)): Promise<number | undefined> {
   const now = await read();

@@ -70,7 +70,7 @@ export async function forgetImage(
   return forgotten;
 }
 
-/** The id of the account's nth newest job with a status. */
+/** Finds the id of the account's nth newest job with a status. */
 async function newestOf(db: Queryable, accountId: string, status: JobStatus, n: number): Promise<string | undefined> {
   const row = await db
     .selectFrom('jobs')
@@ -89,7 +89,7 @@ interface RepeatDetails {
   traceId?: string | undefined;
   /** Other settings than the job had. */
   sampler?: SamplerSettings | undefined;
-  /** The idempotency key of a repetition with other settings, or of a job with a model. */
+  /** The idempotency key, for repeating a job with other settings, or one that has a model. */
   key?: string | undefined;
 }
 

@@ -28,7 +28,7 @@ export async function unshareModel(db: Queryable, accountId: string, jobId: stri
   await db.deleteFrom('shared_models').where('job_id', '=', jobId).where('account_id', '=', accountId).execute();
 }
 
-/** The model of a public page. Undefined if there is none, or none any more. */
+/** Finds the model of a public page. Undefined if the page does not exist, or no longer exists. */
 export function findShare(db: Queryable, token: string): Promise<Tables['shared_models'] | undefined> {
   return db.selectFrom('shared_models').selectAll().where('token', '=', token).executeTakeFirst();
 }

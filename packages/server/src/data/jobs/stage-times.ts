@@ -1,6 +1,6 @@
 import type { Stage } from '@gen3d/engine';
 
-/** The stages of a job: fetching and decoding the image, the engine's stages, storing the model. */
+/** Names the stages of a job: fetching and decoding the image, the engine's stages, storing the model. */
 export type JobStage = 'prepare' | Stage | 'store';
 
 /** Wall-clock milliseconds of each stage, in order. Waiting for a slot or for the device is not included. */

@@ -2,7 +2,7 @@ import { jobType, type Task } from '@gen3d/schema';
 import { isoTime } from '../../base/time.js';
 import type { JobRow } from '../db/tables.js';
 
-/** The columns of a task object. Queries select only these, because a row may also contain a very long image URL. */
+/** Queries for task objects select only these columns, because a row may also contain a very long image URL. */
 export const taskColumns = [
   'id',
   'status',
@@ -19,7 +19,7 @@ export type TaskRow = Pick<JobRow, (typeof taskColumns)[number]>;
 
 export const assetUrl = (assetsUrl: string, key: string): string => `${assetsUrl}/${key}`;
 
-/** The task object of a job. URLs are built on read, so they follow a server that moves. */
+/** Builds the task object of a job. URLs are built on each read, so they are correct after a server moves. */
 export function toTask(job: TaskRow, assetsUrl: string): Task {
   return {
     task_id: job.id,

@@ -19,7 +19,7 @@ export async function lockTurns(trx: Queryable, accountId: string): Promise<void
   await trx.selectFrom('accounts').select('id').where('id', '=', accountId).$call(forNoKeyUpdate(trx)).execute();
 }
 
-/** The turn of the account's next job. */
+/** Computes the turn of the account's next job. */
 export function nextTurn(db: Queryable, accountId: string) {
   // `order by ... limit 1` instead of `max()`, so that each subquery is one step in an index.
   const ofOpenJobs = db
@@ -50,7 +50,7 @@ export function nextTurn(db: Queryable, accountId: string) {
   return sql<number>`${greatest}(coalesce(${ofOpenJobs}, 0) + 1, ${ofStartedJobs} + 1, ${current})`;
 }
 
-/** The number of the account's unfinished jobs. Counting stops at `limit`. */
+/** Counts the account's unfinished jobs, up to `limit`. */
 export function openJobs(db: Queryable, accountId: string, limit: number) {
   const open = db
     .selectFrom('jobs')

@@ -64,7 +64,7 @@ export async function keepAnnounced(
 
 const alive = (db: Queryable, now: Time) => db.selectFrom('runners').where('alive_until', '>', now);
 
-/** The runners of all machines, oldest first. */
+/** Lists the runners of all machines, oldest first. */
 export async function liveRunners(db: Db, now: Time): Promise<LiveRunner[]> {
   return alive(db, now)
     .selectAll()

@@ -13,7 +13,7 @@ export interface Endpoint {
   secret: string;
 }
 
-/** The field of an endpoint that does not receive all events. */
+/** Returns the field that an endpoint has if it does not receive all events. */
 const eventsOf = (finalOnly: number): { events?: 'final' } => (finalOnly === 1 ? { events: 'final' } : {});
 
 const newSecret = () => webhookSecretPrefix + randomToken(40);
@@ -43,7 +43,10 @@ export class Endpoints {
     return { url, secret: await this.#box.open(sealed_secret, accountId), ...eventsOf(final_only), health };
   }
 
-  /** The endpoint for a claimed delivery. Undefined if the event or the endpoint was dropped meanwhile. */
+  /**
+   * Returns the endpoint for a claimed delivery. Undefined if the event or the endpoint has been dropped in the
+   * meantime.
+   */
   async ofDelivery({ seq, lease_token, account_id }: OutboxRow): Promise<Endpoint | undefined> {
     const row = await this.#db
       .selectFrom('webhook_endpoints')

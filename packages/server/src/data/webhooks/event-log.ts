@@ -49,7 +49,7 @@ interface EventFilter {
   undelivered?: boolean;
 }
 
-/** The account's newest events: those in the outbox, and those with deliveries in the log. */
+/** Lists the account's newest events: those in the outbox, and those with deliveries in the log. */
 export async function listEvents(
   db: Queryable,
   accountId: string,
@@ -98,7 +98,7 @@ export async function listEvents(
     .map(({ subject, queued, attempts }) => toEntry(subject, queued, attempts));
 }
 
-/** The logged attempts to deliver an event, newest first. */
+/** Lists the logged attempts to deliver an event, newest first. */
 export async function listDeliveries(db: Queryable, accountId: string, eventId: string): Promise<Delivery[]> {
   const rows = await db
     .selectFrom('webhook_deliveries')

@@ -109,9 +109,9 @@ async function keepListener(trx: Transaction<Tables>, accountId: string, id: str
 }
 
 /**
- * The secret with which an account's listeners sign the events that they forward. It stays the same, so a receiver
- * needs it only once, until an API key of the account is revoked or the server key is rotated: who had that key
- * may know the secret. It differs from the endpoint's secret, which has a rotation of its own.
+ * Returns the secret with which an account's listeners sign the events that they forward. A receiver needs it only
+ * once: it changes only when an API key of the account is revoked or the server key is rotated, because somebody who
+ * had that key may know the secret. The endpoint's secret is a different one, with a rotation of its own.
  */
 export async function listenerSecret(db: Queryable, keyRing: KeyRing, accountId: string): Promise<string> {
   const account = await db

@@ -28,7 +28,7 @@ type JobState = Pick<
   | 'trace_id'
 >;
 
-/** The job of a ping. */
+/** A ping's event has these columns instead of a job's. */
 const noJob = {
   job_id: null,
   status: null,
@@ -114,8 +114,9 @@ export interface DeliveryTimes {
 const isFree = ({ now, leaseMs }: DeliveryTimes) => sql`dead_at is null and ${isUnleased(now, sql.lit(leaseMs))}`;
 
 /**
- * The next due delivery of each account whose endpoint is not paused, longest waiting first. A job's event waits until every earlier event of that job
- * has had its first attempt. First attempts thus arrive in order, and retries do not delay later events.
+ * Finds the next due delivery of each account whose endpoint is not paused. The one that has waited longest is first. A
+ * job's event waits until every earlier event of that job has had its first attempt. First attempts thus arrive in
+ * order, and retries do not delay later events.
  *
  * Walks from account to account in the index, so the backlog of an unreachable endpoint is not read.
  */
@@ -167,7 +168,7 @@ export async function claimDeliveries(db: Db, seqs: readonly number[], times: De
     .execute();
 }
 
-/** The accounts with a waiting event whose last delivery failed. */
+/** Lists the accounts with a waiting event whose last delivery failed. */
 export async function accountsWithFailures(db: Db): Promise<string[]> {
   const rows = await db
     .selectFrom('outbox')
@@ -216,7 +217,7 @@ export async function dropWaiting(trx: Queryable, accountId: string): Promise<vo
   await trx.deleteFrom('outbox').where('account_id', '=', accountId).where('dead_at', 'is', null).execute();
 }
 
-/** The number of events waiting for delivery, and of dead letters. */
+/** Counts the events waiting for delivery, and the dead letters. */
 export async function outboxCounts(db: Queryable): Promise<{ waiting: number; dead: number }> {
   const count = async (isDead: boolean) => {
     const row = await db

@@ -21,8 +21,8 @@ import { quotaRoutes } from './quota-routes.js';
 import { actForAccount, identityOf, requireOperator, requireSession, sessionRoutes } from './session-routes.js';
 
 /**
- * The dashboard: its pages, and its routes below `/dashboard/api`. Jobs, balance and webhook endpoint are the routes of
- * `/v1` with a session instead of a key.
+ * Serves the dashboard: its pages, and its routes below `/dashboard/api`. Those for jobs, balance and webhook endpoint
+ * are the routes of `/v1`, with a session instead of a key.
  */
 export function dashboard(services: Services): Router {
   // A separate bucket, so that the polling of open pages does not count toward the limit of programs.

@@ -134,7 +134,7 @@ export function operatorRoutes(services: Services): Router {
   return router;
 }
 
-/** The median and the 95th percentile of the last jobs' inference. */
+/** Computes the median and the 95th percentile of the last jobs' inference. */
 async function recentInference(db: Db): Promise<Overview['inference_seconds']> {
   const times = (await recentInferenceMs(db, 200)).sort((a, b) => a - b);
   if (times.length === 0) return null;

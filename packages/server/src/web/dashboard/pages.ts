@@ -10,7 +10,10 @@ import type { Services } from '../http/services.js';
 
 const StyleHashes = z.array(z.string().regex(/^sha256-[\w+/=]+$/));
 
-/** The index page, found by package name, which works in the built package and in the sources. Undefined if not built. */
+/**
+ * Finds the index page by its package's name, which works in the built package and in the sources. Undefined if not
+ * built.
+ */
 function indexPage(): string | undefined {
   try {
     return createRequire(import.meta.url).resolve('@gen3d/server/dashboard');
@@ -39,16 +42,16 @@ function contentSecurityPolicy(assetsUrl: string, styleHashes: readonly string[]
   ].join('; ');
 }
 
-/** The policy of the worker that decodes photos, some of them with WebAssembly. The page's does not apply to it. */
+/** Applies to the worker that decodes photos, some of them with WebAssembly. The page's policy does not apply to it. */
 const workerSecurityPolicy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; connect-src 'self'";
 
 /** Whether a browser is opening a page. Programs accept any type, or JSON. */
 const isNavigation = (accept: string | undefined) => accept?.includes('text/html') === true;
 
 /**
- * The pages, at `/` and below `/dashboard`. They contain no data; they load it from the routes. The page of a shared model,
- * below `/share`, contains only that model. `/` is a page only for
- * browsers, so that a program without a key gets 403 there, as on every unknown route.
+ * Serves the pages, at `/` and below `/dashboard`. They contain no data, but load it from the routes. The page of a
+ * shared model, below `/share`, contains only that model. `/` is a page only for browsers, so that a program without a
+ * key gets 403 there, as on every unknown route.
  */
 export function pageRoutes({ assetsUrl, db, log }: Services): Router {
   const router = Router();

@@ -14,7 +14,7 @@ const maxKnown = 100;
  * limit does not apply to callers that have sent the correct password before. Each process counts separately.
  */
 export class PasswordAttempts {
-  /** The least recently used first, here and below. */
+  /** Here and below, the least recently used entry is first. */
   readonly #callers = new Map<string, TokenBucket>();
   readonly #origins = new Map<string, TokenBucket>();
   readonly #known = new Set<string>();

@@ -14,7 +14,7 @@ const isHttps = ({ headers }: Request, { publicUrl }: Config) =>
 const nameFor = (request: Request, config: Config) =>
   `${isHttps(request, config) ? '__Host-' : ''}gen3d_session_${/:(\d+)$/.exec(request.headers.host ?? '')?.[1] ?? 'default'}`;
 
-/** The session token in a request's cookie. @throws {HttpError} if several cookies have its name */
+/** Returns the session token in a request's cookie. @throws {HttpError} if several cookies have its name */
 export function sessionTokenOf(request: Request, config: Config): string | undefined {
   const prefix = `${nameFor(request, config)}=`;
   const cookies = request.headers.cookie?.split(';').map((pair) => pair.trim()) ?? [];

@@ -29,7 +29,7 @@ export const identityOf = (response: { locals: Record<string, unknown> }): Ident
 /** Names the account for which the operator acts. A member has only one account. */
 export const accountHeader = 'x-gen3d-account';
 
-/** The operator finds the other accounts with a search. */
+/** An operator's session lists at most this many accounts. A search finds the others. */
 const maxAccounts = 100;
 
 /** `/dashboard/api/session`: reading the session, signing in and out. `limit` applies to signing in with a key. */
@@ -43,7 +43,7 @@ export function sessionRoutes(
 
   const signInFailed = (message: string) => new HttpError(403, 'sign_in_failed', message);
 
-  /** The first accounts, and the one that the operator has chosen. */
+  /** Lists the first accounts, and the one that the operator has chosen. */
   const accountsFor = async (chosen: unknown) => {
     const first = await listAccounts(db, maxAccounts);
     if (typeof chosen !== 'string' || first.some(({ id }) => id === chosen)) return first;

@@ -30,7 +30,7 @@ const notFound: RequestHandler = () => {
   throw noSuchFile();
 };
 
-/** The path of an asset; see assets/asset-store.ts. */
+/** Matches the path of an asset; see assets/asset-store.ts. */
 const assetPath = /^\/\w+\/[\w-]+\/(model\.glb|thumbnail\.(jpg|webp))$/;
 
 /** Refuses to serve other files that may be in the folder. */

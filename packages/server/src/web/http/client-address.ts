@@ -5,17 +5,17 @@ import { isPublicAddress } from '../../base/net/address.js';
 type Peer = Pick<IncomingMessage, 'socket' | 'headers'>;
 
 /**
- * The address of a request's client.
+ * Returns the address of a request's client.
  *
- * A connection from a private address may come from a proxy. Then the client is the last entry of X-Forwarded-For, which
- * the proxy itself added; the client may have invented the entries before it. A client in the private network can forge
- * this header, so a limit per client needs another one per origin.
+ * A connection from a private address may come from a proxy. Then the client is the last entry of X-Forwarded-For,
+ * which the proxy itself added; the client may have invented the entries before it. A client in the private network can
+ * forge this header, so a limit per client needs another one per origin.
  */
 export function addressOf(request: Peer): string {
   return forwardedBy(request) ?? request.socket.remoteAddress ?? '';
 }
 
-/** The client that a proxy names, if the connection may come from a proxy. */
+/** Returns the client that a proxy names, if the connection may come from a proxy. */
 function forwardedBy({ socket, headers }: Peer): string | undefined {
   const forwarded = String(headers['x-forwarded-for'] ?? '')
     .split(',')

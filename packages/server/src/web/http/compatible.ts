@@ -13,7 +13,9 @@ import type { Services } from './services.js';
 
 const pollMs = 500;
 
-/** The fields that have an effect. Other servers have more, such as `model` and `quality`, which clients send anyway. */
+/**
+ * Only these fields have an effect. Other servers have more, such as `model` and `quality`, which clients send anyway.
+ */
 const Generation = z.object({
   image: z.string().optional(),
   image_url: z.string().optional(),

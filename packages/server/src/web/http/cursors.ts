@@ -10,7 +10,7 @@ const purpose = 'cursors';
 const macOf = (key: Buffer, accountId: string, position: string): Buffer =>
   hmac(key, `${accountId} ${position}`).subarray(0, macLength);
 
-/** The last job or entry of a page. */
+/** Points to the last job or entry of a page. */
 export interface Position {
   id: string;
   /** Lists that are sorted by the label need it, because the job may be deleted before the next page is read. */
@@ -34,7 +34,7 @@ export class Cursors {
   }
 
   /**
-   * The position in a token, or undefined without a token.
+   * Reads the position in a token. Undefined without a token.
    * @throws {HttpError} 400 `invalid_cursor` for anything that this server has not issued to this account
    */
   async read(accountId: string, cursor: unknown): Promise<Position | undefined> {

@@ -22,7 +22,6 @@ interface RunningJob {
  * estimate.
  */
 export class EtaEstimator {
-  /** The jobs in inference. */
   readonly #running = new Map<string, RunningJob>();
   /** Total stage times of the last jobs, in milliseconds. */
   #durations: readonly number[] = [];
@@ -67,7 +66,7 @@ export class EtaEstimator {
     return { position: (await this.#jobsAhead(id)) + 1 };
   }
 
-  /** The number of jobs whose inference starts earlier. */
+  /** Counts the jobs whose inference starts earlier. */
   async #jobsAhead(jobId: string): Promise<number> {
     const waiting = (await this.#queueHead()).filter((id) => !this.#running.has(id));
     const position = waiting.indexOf(jobId);
@@ -75,8 +74,8 @@ export class EtaEstimator {
   }
 
   /**
-   * The milliseconds until the job may finish, according to each of the last jobs. Negative if it is late. Empty
-   * without an estimate.
+   * Estimates in how many milliseconds the job finishes, once according to each of the last jobs. Negative if it is
+   * late. Empty without an estimate.
    */
   async remainingMs(jobId: string): Promise<readonly number[]> {
     const now = performance.now();
@@ -104,15 +103,16 @@ export class EtaEstimator {
 const minPauseMs = 1_000;
 
 /**
- * The delay with which a client notices the end if it asks after `askMs` and then, if the job is not finished, at its
- * end, but at least a second later.
+ * Computes how long after the end a client notices it, if it asks after `askMs` and, if the job is not finished then,
+ * again at its end, but at least a second later.
  */
 const delayMs = (endMs: number, askMs: number): number =>
   endMs <= askMs ? askMs - endMs : Math.max(0, askMs + minPauseMs - endMs);
 
 /**
- * The pause before the next request, 1 to 5 s, with the shortest mean delay over the possible ends. In a replay of the
- * stage times of two alternating photos, the delay is 0.16 s. With a pause until the median end, it is 0.49 s.
+ * Chooses the pause before the next request, 1 to 5 s, that has the shortest mean delay over the possible ends. In a
+ * replay of the stage times of two alternating photos, the delay is 0.16 s. With a pause until the median end, it is
+ * 0.49 s.
  */
 export function pauseMs(remainingMs: readonly number[]): number {
   const ends = remainingMs.map((ms) => Math.round(ms) + marginMs);
@@ -128,8 +128,8 @@ export function pauseMs(remainingMs: readonly number[]): number {
 }
 
 /**
- * The headers that tell a client when to ask again. `Retry-After` has whole seconds, which is too coarse for jobs of a
- * few seconds.
+ * Returns the headers that tell a client when to ask again. `Retry-After` has whole seconds, which is too coarse for
+ * jobs of a few seconds.
  */
 export function pollingHeaders(remainingMs: readonly number[]): Record<string, string> {
   const maxSeconds = limits.pollMs.min / 1_000;

@@ -39,7 +39,7 @@ const GalleryQuery = z.object({
 type GalleryQuery = z.infer<typeof GalleryQuery>;
 
 /**
- * The same query for an account whose jobs have no labels: a search matches only ids, and all names are equal. Indexes
+ * Adapts a query to an account whose jobs have no labels: a search matches only ids, and all names are equal. Indexes
  * contain both, however many jobs everyone has created with the public test key.
  */
 const withoutLabels = ({ search, id, sort, ...query }: GalleryQuery): GalleryQuery => ({
@@ -59,8 +59,8 @@ function repeatKey(header: string | undefined): string | undefined {
 const notFound = () => new HttpError(404, 'not_found', 'No such job');
 
 /**
- * The account's jobs with labels, and operations that the public API lacks: docs/job-list.md. Mounted at `/gen3d/jobs`
- * for API keys, and at `/dashboard/api/gallery` for sessions.
+ * Serves the account's jobs with labels, and operations that the public API lacks (docs/job-list.md). Mounted at
+ * `/gen3d/jobs` for API keys, and at `/dashboard/api/gallery` for sessions.
  */
 export function galleryRoutes(services: Services): Router {
   const { db, log, files, inputs, cursors, slots, assetsUrl, etaEstimator, jobStores, onJobCreated } = services;

@@ -10,7 +10,7 @@ export const requireHost: RequestHandler = ({ httpVersion, headers }, _response,
   throw new HttpError(400, 'invalid_request', 'The header Host is missing', { connection: 'close' });
 };
 
-/** The host in a Host header, as URLs write it, without the port. Undefined if it is not a valid host. */
+/** Returns the host in a Host header, as URLs write it, without the port. Undefined if it is not a valid host. */
 const hostnameOf = (header: string): string | undefined =>
   URL.canParse(`http://${header}`) ? new URL(`http://${header}`).hostname : undefined;
 

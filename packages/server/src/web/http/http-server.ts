@@ -38,8 +38,9 @@ export function createHttpServer(app: Express): Server {
 }
 
 /**
- * The classes of requests and responses, with the prototypes that Express would otherwise set on each of them. V8 does not
- * optimize access to objects whose prototype has changed: that would more than double the time of a short response.
+ * Returns the classes of requests and responses, with the prototypes that Express would otherwise set on each instance.
+ * V8 does not optimize access to objects whose prototype has changed: that would more than double the time of a short
+ * response.
  */
 function messageClasses(app: Express): Pick<ServerOptions, 'IncomingMessage' | 'ServerResponse'> {
   class ExpressRequest extends IncomingMessage {}

@@ -32,7 +32,7 @@ function readLabel(header: string | undefined): string | undefined {
   }
 }
 
-/** The settings in the header, if it was sent. @throws {HttpError} if it is invalid */
+/** Returns the settings in the header, if it was sent. @throws {HttpError} if it is invalid */
 export function samplerSettings(header: string | undefined): SamplerSettings | undefined {
   if (header === undefined) return undefined;
   const settings = readSampler(header);

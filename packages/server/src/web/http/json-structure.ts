@@ -13,7 +13,7 @@ const closeBracket = 0x5d;
 const openBrace = 0x7b;
 const closeBrace = 0x7d;
 
-/** The index of the quote that ends the string whose first byte is at `start`. */
+/** Finds the quote that ends the string whose first byte is at `start`. */
 function endOfString(json: Buffer, start: number): number {
   for (let end = json.indexOf(quote, start); end >= 0; end = json.indexOf(quote, end + 1)) {
     let backslashes = 0;

@@ -9,7 +9,7 @@ import { ownHostsOnly, requireHost } from './host.js';
 import { type Metrics, metricsText } from './metrics.js';
 import { routeNotFound } from './responses.js';
 
-/** The app on `--metrics-port`. */
+/** Creates the app that listens on `--metrics-port`. */
 export function createMetricsApp(services: {
   config: Config;
   db: Db;

@@ -21,7 +21,7 @@ export function metricsText(metrics: Metrics): RequestHandler {
   };
 }
 
-/** The metrics of a server. Each server has its own registry, so that two in one process do not mix. */
+/** Collects the metrics of a server. Each server has its own registry, so that two in one process do not mix. */
 export class Metrics {
   readonly registry = new Registry();
 
@@ -93,9 +93,7 @@ export class Metrics {
     for (const [stage, ms] of Object.entries(message.stageTimes)) this.stageDuration.observe({ stage }, ms / 1_000);
   }
 
-  /**
-   * The text of `/metrics`, cached for a second, because some of it is counted in the database.
-   */
+  /** Writes the text of `/metrics`, which is cached for a second because some of it is counted in the database. */
   readonly text = cached(() => this.registry.metrics());
 
   /** `dataDir`: the folder whose disk is measured. */

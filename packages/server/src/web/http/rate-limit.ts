@@ -41,7 +41,7 @@ function openBucket(db: Db, name: BucketName, limit: RateLimit): (reserve: numbe
 
 /** How long a caller counts as active after a request. Clients poll every 2 to 5 s. */
 const activeMs = 10_000;
-/** The time over which taken tokens count. */
+/** Taken tokens count for this long. */
 const takenMs = 1_000;
 /** More would make each request slower. */
 const maxActive = 1_000;
@@ -59,7 +59,7 @@ export class BucketShares {
     this.#lastQuarter = Math.floor(burst / 4);
   }
 
-  /** The number of tokens that the caller must leave in the bucket. `now` is in milliseconds. */
+  /** Returns how many tokens the caller must leave in the bucket. `now` is in milliseconds. */
   reserveFor(caller: string, now: number): number {
     const taken = this.#takenBy(caller, now);
     this.#note(caller, taken, now);
@@ -112,6 +112,8 @@ export function requestLimit(db: Db, name: BucketName, limit: RateLimit | 'off')
   };
 }
 
-/** The public test key has a separate bucket with a fifth of the rate: anyone can use it, and each of its jobs is a row. */
+/**
+ * Gives the public test key its own bucket with a fifth of the rate: anyone can use it, and each of its jobs is a row.
+ */
 export const sandboxLimit = (limit: RateLimit | 'off'): RateLimit | 'off' =>
   limit === 'off' ? limit : { perSecond: Math.max(1, limit.perSecond / 5), burst: limit.burst };

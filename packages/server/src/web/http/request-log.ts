@@ -6,8 +6,9 @@ import type { Metrics } from './metrics.js';
 const segmentsOf = (path: string) => path.split('/').filter(Boolean);
 
 /**
- * The pattern of the matched route, such as `/v1/jobs/:id`: one metric per route, not one per path. It does not use
- * `baseUrl`, which Express resets when a handler throws. The paths at which routers are mounted have no parameters.
+ * Returns the pattern of the matched route, such as `/v1/jobs/:id`, because metrics are kept per route instead of per
+ * path. It does not use `baseUrl`, which Express resets when a handler throws. The paths at which routers are mounted
+ * have no parameters.
  */
 function routeOf({ originalUrl, route }: Request): string {
   const pattern: unknown = route?.path;
@@ -24,7 +25,8 @@ const traceparent = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(-.
 const isZero = (digits: string) => /^0+$/.test(digits);
 
 /**
- * The trace id of a request, 32 hexadecimal digits: from its `traceparent` header if that is valid, or a new one.
+ * Returns the trace id of a request, 32 hexadecimal digits: the one in its `traceparent` header if that is valid, or a
+ * new one.
  * @see W3C Trace Context, https://www.w3.org/TR/trace-context/#traceparent-header
  */
 export function traceIdOf(header: string | string[] | undefined): string {

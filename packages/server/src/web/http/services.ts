@@ -24,7 +24,7 @@ export interface Services {
   cursors: Cursors;
   dashboardTokens: DashboardTokens;
   endpoints: Endpoints;
-  /** The secret of an account's listeners. */
+  /** Returns the secret with which an account's listeners sign. */
   listenerSecret: (accountId: string) => Promise<string>;
   inputs: InputStore;
   files: JobFiles;
@@ -40,7 +40,7 @@ export interface Services {
   /** USD per second of inference by serving instance. */
   rates: () => Readonly<Record<string, number>>;
   jobStores: JobStores;
-  /** The account of the public test key. Undefined if the key is disabled. */
+  /** The account and the sample of the public test key. Undefined if the key is disabled. */
   sandbox: { accountId: string; sample: Sample } | undefined;
   bundleManager: BundleManager;
   isReady: () => boolean;

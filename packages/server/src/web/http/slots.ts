@@ -31,7 +31,7 @@ export class Slots {
   }
 }
 
-/** The slots of one server. */
+/** Creates the slots of one server. */
 export const createSlots = () => ({
   /** Lists for people. One at a time per account, two of all accounts, so most database connections stay free. */
   lists: new Slots(2),

@@ -7,12 +7,12 @@ import { withoutSettings } from '../../base/environment.js';
 
 export type PullRequest = { readonly name: string } & Pick<PullOptions, 'directory' | 'modelDirs'>;
 
-/** The function of a pull's process. */
+/** The server calls this function of a pull's process. */
 export interface Puller {
   pull(request: PullRequest): void;
 }
 
-/** The calls that the process makes to the server. */
+/** The process of a pull calls these functions of the server. */
 export interface PullObserver {
   progress(progress: { readonly received: number; readonly total: number }): void;
 }
@@ -29,7 +29,7 @@ export class BackgroundPull {
     this.#log = log;
   }
 
-  /** The current pull, or the last one. */
+  /** Describes the current pull, or the last one. */
   get status(): BundlePull | null {
     return this.#status;
   }

@@ -1,4 +1,6 @@
-/** The process in which a pull of the dashboard runs: it hashes gigabytes and opens networks. See background-pull.ts. */
+/**
+ * A pull of the dashboard runs in this process, because it hashes gigabytes and opens networks. See background-pull.ts.
+ */
 import { setPriority } from 'node:os';
 import { testBundle } from '@gen3d/engine';
 import { type Handlers, parentChannel } from '@gen3d/engine/rpc';

@@ -23,7 +23,7 @@ function preferForOutOfMemoryKill(): void {
   }
 }
 
-/** The memory of this process. Without /proc, as in the sandbox, its maximum so far. */
+/** Returns this process's memory. Without /proc, as in the sandbox, returns its maximum so far. */
 function residentBytes(): number {
   try {
     return process.memoryUsage.rss();

@@ -11,9 +11,9 @@ const windowMs = 5_000;
 /** Tells a client why its image was not fetched. */
 export const slowHost = `The host of the image URL sent less than ${windowBytes / 1024} KiB in ${windowMs / 1_000} s while others were waiting. Try again, or send the image in the request`;
 
-/** The slot and the memory of one remote image, from the request until the decoded image is stored. */
+/** Holds the slot and the memory of one remote image, from the request until the decoded image is stored. */
 export class Fetch {
-  /** The memory that this image holds. */
+  /** How much memory this image holds. */
   bytes: number = limits.remoteImageBytes;
   #received = 0;
   #windowStart = performance.now();
@@ -35,7 +35,7 @@ export class Fetch {
     this.#windowStart = performance.now();
   }
 
-  /** The host has sent everything. What follows is not its fault. */
+  /** Call this when the host has sent everything. Later delays are not its fault. */
   complete(): void {
     this.#windowStart = Number.POSITIVE_INFINITY;
   }
@@ -54,7 +54,7 @@ export class FetchSlots {
     this.#slots = new FairShares(slots);
   }
 
-  /** The accounts that may not fetch another image now. */
+  /** Lists the accounts that may not fetch another image now. */
   get exhausted(): SkippedAccounts {
     if (!this.#full) return [...this.#slots.exhausted(), ...this.#bytes.exhausted(limits.remoteImageBytes)];
     return this.#slow.length === 0 ? everyAccount : [...this.#running].map(({ account }) => account);

@@ -9,7 +9,7 @@ export interface DecodeLimits {
   maxCpuMs: number;
 }
 
-/** The function of a decoder process, for one image at a time. */
+/** The pool calls this function of a decoder process, for one image at a time. */
 export interface DecoderFunctions {
   /** Returns the image as `normalizeImage` makes it. @throws {EngineError} if the image cannot be accepted */
   decode(image: Uint8Array): Uint8Array;

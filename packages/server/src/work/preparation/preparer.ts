@@ -25,7 +25,7 @@ import { type Fetch, FetchSlots, slowHost } from './fetch-slots.js';
 const preparedPerSlot = 2;
 
 export interface PreparerOptions {
-  /** The name of this process in the leases that it takes. */
+  /** Names this process in the leases that it takes. */
   name: string;
   db: Db;
   inputs: InputStore;
@@ -84,7 +84,7 @@ export class Preparer {
     this.#poll.wake();
   }
 
-  /** The accounts whose jobs have to wait for a slot. Undefined if no job can start. */
+  /** Returns the accounts whose jobs have to wait for a slot. Undefined if no job can start. */
   #skipped(): Required<PreparationClaim>['skipped'] | undefined {
     const inline = this.#inline.free > 0 ? this.#inline.exhausted() : everyAccount;
     const remote = this.#remote.exhausted;

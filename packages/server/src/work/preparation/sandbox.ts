@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import type { Config } from '../../config.js';
 
-/** The options of `fork` that run a module in the sandbox. */
+/** The options with which `fork` runs a module in the sandbox. */
 export interface Sandbox {
   readonly execPath: string;
   readonly execArgv: string[];
@@ -57,7 +57,7 @@ const bubblewrap = (): Sandbox => ({
   detached: true,
 });
 
-/** The variables that Node and libvips need. All others are left out because they may hold secrets. */
+/** Node and libvips need these variables. All others are left out, because they may hold secrets. */
 const passedVariables = ['PATH', 'HOME', 'LANG', 'TMPDIR', 'TMP', 'TEMP', 'SystemRoot', 'LD_LIBRARY_PATH'];
 
 export function decoderEnvironment(): NodeJS.ProcessEnv {

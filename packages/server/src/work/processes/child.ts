@@ -4,16 +4,16 @@ import type { ChildFunctions, FromChild, RunnerDevice, StartOptions, SupervisorF
 
 /** A kind of child process that the supervisor keeps running. */
 export interface ChildKind {
-  /** The name in the log. */
+  /** Names the process in the log. */
   readonly name: 'runner' | 'preparer';
-  /** The module to run. */
+  /** The module that the process runs. */
   readonly file: string;
   readonly env: NodeJS.ProcessEnv;
   readonly startOptions: (id: string) => StartOptions;
   readonly onMessage: (child: SupervisedChild, message: FromChild) => void;
 }
 
-/** The time limit of a job's inference. */
+/** Limits the time of a job's inference. */
 interface Limit {
   readonly timer: NodeJS.Timeout;
   readonly endsAt: number;

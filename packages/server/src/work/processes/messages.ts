@@ -22,7 +22,7 @@ export interface RunnerDevice {
   slots: number;
 }
 
-/** The functions of a runner or preparer process, which its supervisor calls. */
+/** The supervisor calls these functions of a runner or preparer process. */
 export interface ChildFunctions {
   /** Must be called first. Returns when the process is ready, with the device of a runner. */
   start(options: StartOptions): RunnerDevice | undefined;
@@ -34,7 +34,7 @@ export interface ChildFunctions {
   drain(graceMs: number): void;
 }
 
-/** The function of the supervisor. Messages only save time, as the database has the state. */
+/** A child process calls this function of its supervisor. Messages only save time: the database has the state. */
 export interface SupervisorFunctions {
   report(message: FromChild): void;
 }
@@ -66,7 +66,7 @@ export type FromChild =
   /** The process stopped working on a job that was canceled or taken over. */
   | { type: 'left'; jobId: string };
 
-/** The messages about jobs. */
+/** These messages are about jobs. */
 export type JobMessage = Extract<
   FromChild,
   { type: 'claimed' | 'prepared' | 'inferring' | 'stage' | 'expecting' | 'changed' | 'finished' | 'left' }

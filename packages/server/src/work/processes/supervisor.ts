@@ -51,7 +51,7 @@ export class Supervisor {
   /** The bundles that each runner process was started with. */
   readonly #bundlesOf = new WeakMap<SupervisedChild, ChosenBundles>();
   #bundles: ChosenBundles;
-  /** The bundles to return to if a runner cannot open the new ones. */
+  /** The supervisor returns to these bundles if a runner cannot open the new ones. */
   #previousBundles: ChosenBundles | undefined;
   #bundleProblem: string | null = null;
   #started = false;

@@ -13,8 +13,8 @@ export interface JobPaceOptions {
 }
 
 /**
- * The progress of a process's inferences, and how long the last ones took from each step of the engine to their end. A
- * step is identified by the fraction of the work that the engine then reports as done, 0..1.
+ * Follows the progress of a process's inferences, and remembers how long the last ones took from each step of the
+ * engine to their end. A step is identified by the fraction of the work that the engine then reports as done, 0..1.
  */
 export class JobPace {
   readonly #remainingMs = new Map<number, readonly number[]>();

@@ -33,7 +33,7 @@ function watchMemory(slots: number): () => boolean {
   };
 }
 
-/** The manifest of the bundle if it names a model server. */
+/** Returns the manifest of the bundle if it names a model server. */
 async function modelServerOf(config: Config): Promise<HttpManifest | undefined> {
   if (config.bundle === builtInBundle) return undefined;
   const { manifest } = await findBundle(config.bundle, modelDirs(config));

@@ -24,7 +24,7 @@ const connectTimeoutMs = 15_000;
 export const maxModelBytes = 64 * mebibyte;
 const maxErrorBytes = 64 * 1024;
 
-/** The operator can end these: the server is not running, overloaded, elsewhere, or needs a key. */
+/** An operator can resolve these: the server is not running, overloaded, elsewhere, or needs a key. */
 const temporaryCodes =
   /^(ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|UND_ERR_CONNECT_TIMEOUT)$/;
 const temporaryStatuses = new Set([401, 403, 404, 429, 502, 503, 504]);
@@ -55,7 +55,7 @@ const refused = (message: string, cause?: unknown) => new EngineError('inference
  * long, counts as an attempt, unless the server refuses the photo: then the job fails.
  */
 export class ModelServer implements ModelMaker {
-  /** The networks run elsewhere. */
+  /** Always the CPU, because the networks run elsewhere. */
   readonly chosen: ChosenDevice = { provider: 'cpu', rejected: [] };
   readonly #options: ModelServerOptions;
   readonly #endpoint: URL;

@@ -49,7 +49,7 @@ export interface ModelMaker {
 }
 
 export interface RunnerOptions {
-  /** The name of this process in the leases that it takes. */
+  /** Names this process in the leases that it takes. */
   name: string;
   db: Db;
   engine: ModelMaker;
@@ -63,9 +63,9 @@ export interface RunnerOptions {
   stageTimeoutMs: number;
   /** Days for which photos of models are kept. */
   keepPhotosDays?: number | undefined;
-  /** The current serving instance. */
+  /** Returns the current serving instance. */
   instance: () => string;
-  /** The current price of a second of inference, in USD. */
+  /** Returns the current price of a second of inference, in USD. */
   rate: () => Promise<number>;
   /** Called after every job. If true, `run` ends and a new process replaces this one. */
   shouldRestart: () => boolean;
@@ -78,7 +78,7 @@ const millisecondsSince = (start: number) => Math.round(performance.now() - star
 const rounded = (times: StageTimes): StageTimes =>
   Object.fromEntries(Object.entries(times).map(([stage, ms]) => [stage, Math.round(ms)]));
 
-/** The charged time: the sum of the engine's stages, so that a customer can check it. */
+/** Computes the charged time, which is the sum of the engine's stages, so that a customer can check it. */
 const inferenceTime = (times: StageTimes): number => Object.values(times).reduce((sum, ms) => sum + ms, 0);
 
 /** Turns an `EngineError` into a `JobFailure`, which ends the job. */

@@ -24,7 +24,7 @@ const unreadableInputMs = 60 * 60_000;
 const retryMs = 1_000;
 
 export interface ActiveJobsOptions {
-  /** The name of this process in the leases that it takes. */
+  /** Names this process in the leases that it takes. */
   name: string;
   db: Db;
   inputs: InputStore;
@@ -48,7 +48,7 @@ class HandBack extends Error {
   override readonly name = 'HandBack';
 }
 
-/** The fields of every log entry about a job. `trace_id` is spelled as in OpenTelemetry. */
+/** Returns the fields of every log entry about a job. `trace_id` is spelled as in OpenTelemetry. */
 export const aboutJob = ({ id, label, attempt, trace_id }: ClaimedJob) => ({
   jobId: id,
   ...(label === null ? {} : { label }),
@@ -60,7 +60,7 @@ export const aboutJob = ({ id, label, attempt, trace_id }: ClaimedJob) => ({
 const isFetchable = (error: unknown, job: ClaimedJob): boolean =>
   error instanceof UnreadableImageError && error.isMissing && job.image_url !== null;
 
-/** The log message for a failure that is not the job's fault and will pass; otherwise undefined. */
+/** Returns the log message for a failure that is not the job's fault and will pass. Undefined for other failures. */
 function temporaryFailure(error: unknown, job: ClaimedJob): string | undefined {
   if (isDiskFull(error)) return 'no disk space left; the job waits';
   if (isStorageUnavailable(error)) return 'the object store is unavailable; the job waits';
@@ -72,12 +72,12 @@ function temporaryFailure(error: unknown, job: ClaimedJob): string | undefined {
   return undefined;
 }
 
-/** The jobs that a process works on: claims them, keeps their leases, and ends their attempts. */
+/** Claims the jobs that a process works on, keeps their leases, and ends their attempts. */
 export class ActiveJobs {
   readonly #options: ActiveJobsOptions;
   readonly #held = new Set<ActiveJob>();
   #draining = false;
-  /** The response to the last claim was lost, and the claim may have succeeded. */
+  /** True if the response to the last claim was lost, because the claim may have succeeded. */
   #claimInDoubt = false;
 
   constructor(options: ActiveJobsOptions) {

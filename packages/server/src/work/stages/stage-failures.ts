@@ -8,7 +8,7 @@ export class GaveWayError extends Error {
   override readonly name = 'GaveWayError';
 }
 
-/** The time limit of each access to files or objects. Longer than the retries of a request to S3. */
+/** Limits each access to files or objects. Longer than the retries of a request to S3. */
 export const defaultStageTimeoutMs = 120_000;
 
 /**

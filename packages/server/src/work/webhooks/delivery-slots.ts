@@ -12,7 +12,7 @@ interface Account {
   inFlight: Set<Slot>;
 }
 
-/** The slot that one delivery holds. */
+/** One delivery holds this slot. */
 export interface Slot {
   readonly accountId: string;
   readonly since: number;

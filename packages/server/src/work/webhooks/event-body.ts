@@ -2,7 +2,7 @@ import { jobType, type WebhookEvent } from '@gen3d/schema';
 import type { EventRow } from '../../data/db/tables.js';
 import { assetUrl } from '../../data/jobs/task.js';
 
-/** The payload of an event (docs/contract.md sections 6.1 and 6.2), the same for every retry. */
+/** Builds the payload of an event (docs/contract.md sections 6.1 and 6.2). It is the same for every retry. */
 export function eventBody(row: EventRow, assetsUrl: string): WebhookEvent {
   const envelope = {
     event_id: row.event_id,

@@ -23,8 +23,8 @@ const connectionFailures: Readonly<Record<string, string>> = {
 };
 
 /**
- * The signature of a delivery (docs/contract.md section 6.3): `sha256=` and the hexadecimal HMAC-SHA256, keyed with the
- * account's secret, over the timestamp header, a dot and the bytes of the body.
+ * Signs a delivery (docs/contract.md section 6.3): `sha256=` and the hexadecimal HMAC-SHA256, keyed with the account's
+ * secret, over the timestamp header, a dot and the bytes of the body.
  */
 export function sign(secret: string, timestamp: string, body: Uint8Array): string {
   return `sha256=${createHmac('sha256', secret).update(`${timestamp}.`).update(body).digest('hex')}`;
