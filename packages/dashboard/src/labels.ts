@@ -1,7 +1,7 @@
 import type { GalleryJob, Task } from '@gen3d/schema/dashboard';
 import type { JobEstimate } from '@gen3d/schema/rules';
 
-/** The two statuses before inference have the same label: the difference matters only to the server. */
+/** Both statuses before inference have the same label, because the difference matters only to the server. */
 export const statusLabels: Record<Task['status'], string> = {
   PENDING: 'Waiting',
   QUEUED: 'Waiting',
@@ -25,7 +25,7 @@ export const failureAdvice: Record<string, string> = {
 export const retryMayHelp = ({ error }: Task): boolean =>
   !error || error.code === 'internal_error' || error.code === 'image_fetch_failed';
 
-/** The job's label. A job without one is named by the end of its id. */
+/** Returns the job's label, or the end of its id if it has none. */
 export const jobName = ({ label, task_id }: Pick<GalleryJob, 'label' | 'task_id'>): string =>
   label ?? `Model ${task_id.slice(-6)}`;
 

@@ -64,7 +64,7 @@ export function Layout({ children }: { children: ComponentChildren }) {
 
 const menuId = 'account-menu';
 
-/** The button with the account's name, and its menu. The browser closes the menu on Escape and on clicks elsewhere. */
+/** Shows the account's name as a button that opens a menu. The browser closes it on Escape and on clicks elsewhere. */
 function AccountMenu({ passwordPage }: { passwordPage: string }) {
   const { role, account, accounts, chooseAccount, signOut } = useSession();
   const close = () => document.getElementById(menuId)?.hidePopover();

@@ -13,9 +13,9 @@ interface SessionState {
   hasPassword: boolean;
   /** Whether any rate is above 0. If none is, pages show seconds of work instead of money. */
   charges: boolean;
-  /** The key that signed in; null for the operator. */
+  /** The id of the key that signed in; null for the operator. */
   keyId: string | null;
-  /** The member's account, or the first ones and the chosen one. */
+  /** A member's own account; for the operator, the first accounts and the chosen one. */
   accounts: Account[];
   account: Account;
   chooseAccount: (accountId: string) => Promise<void>;
@@ -28,7 +28,7 @@ interface SessionState {
 
 const Context = createContext<SessionState | undefined>(undefined);
 
-/** The session. For components below {@link SessionProvider}. */
+/** Returns the session. Works only in components below {@link SessionProvider}. */
 export function useSession(): SessionState {
   const session = useContext(Context);
   if (!session) throw new Error('useSession needs a SessionProvider above it');

@@ -7,7 +7,7 @@ const pageSize = 24;
 const maxOpenBelowFirstPage = 20;
 
 interface GalleryState {
-  /** The query of these jobs. */
+  /** These jobs match this query. */
   query: string;
   jobs: GalleryJob[];
   cursor: string | undefined;
@@ -21,7 +21,10 @@ export function groupOf({ status }: GalleryJob): JobGroup {
   return status === 'FAILED' || status === 'CANCELED' ? 'failed' : 'in_progress';
 }
 
-/** The first page as just read, and below it the jobs of earlier pages, with `updates` to these: undefined for a deleted job. */
+/**
+ * Merges the first page as just read with the jobs of earlier pages below it. `updates` are changes to these: undefined
+ * for a deleted job.
+ */
 export function merged(
   previous: GalleryState | undefined,
   { jobs, next_cursor, counts }: GalleryPage,
@@ -42,7 +45,8 @@ export function merged(
 }
 
 /**
- * The jobs that match a query, page by page, kept up to date. While another query loads, the jobs of the previous one stay.
+ * Loads the jobs that match a query, page by page, and keeps them up to date. While another query loads, the jobs of
+ * the previous one stay.
  *
  * @param filters parameters of the route `/gallery` without `limit` and `cursor`
  * @param isBusy whether the page is about to create jobs

@@ -4,7 +4,7 @@ import { useRef } from 'preact/hooks';
 export function ConfirmButton(props: {
   label: string;
   small?: boolean;
-  /** The name for screen readers, where several buttons have the same label. */
+  /** Names the button for screen readers, where several buttons have the same label. */
   ariaLabel?: string;
   question: string;
   consequence: string;

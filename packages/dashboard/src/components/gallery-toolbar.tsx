@@ -15,7 +15,7 @@ export const sorts = ['newest', 'oldest', 'name'] as const;
 export type Sort = (typeof sorts)[number];
 const sortLabels: Record<Sort, string> = { newest: 'Newest first', oldest: 'Oldest first', name: 'By name' };
 
-/** The selection that the gallery shows. It is part of the URL, so going back from a job restores it. */
+/** Describes which jobs the gallery shows. It is part of the URL, so going back from a job restores it. */
 export interface GalleryChoice {
   view: View;
   sort: Sort;

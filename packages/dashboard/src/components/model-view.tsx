@@ -25,7 +25,10 @@ declare module 'preact' {
 
 type Viewer = typeof import('./model-viewer.js');
 
-/** The view of the thumbnail, yaw 0.56 and pitch 0.3 (packages/engine/src/render/thumbnail.ts), as angles of a sphere. */
+/**
+ * Shows the model as in its thumbnail: yaw 0.56, pitch 0.3 (packages/engine/src/render/thumbnail.ts) as angles of a
+ * sphere.
+ */
 const threeQuarterOrbit = '0.56rad 1.271rad auto';
 /** Approximately the view of the photo. */
 const frontOrbit = '0rad 1.4rad auto';
@@ -33,7 +36,7 @@ const frontOrbit = '0rad 1.4rad auto';
 const backgrounds = { auto: 'Background: auto', white: 'White', gray: 'Gray', black: 'Black' };
 const comparisons = { none: 'Photo: off', beside: 'Photo beside', above: 'Photo on top' };
 type Comparison = keyof typeof comparisons;
-/** The comparisons for models that do not contain the photo's camera, such as the sample. */
+/** Models that do not contain the photo's camera, such as the sample, have only these comparisons. */
 const roughComparisons = { none: comparisons.none, beside: comparisons.beside };
 
 /** How far the model turns to each side of the first view. The far side, which no photo shows, stays for those who ask. */
@@ -105,8 +108,8 @@ function useFullScreen(element: RefObject<HTMLElement | null>): boolean {
 }
 
 /**
- * The interactive model. It swings until it is touched, and can be shown as clay, as a wireframe, next to or below its
- * photo and, on some devices, in augmented reality. `photo` is a blob: URL, if this browser has the photo.
+ * Shows the model for interaction. It swings until it is touched, and can be shown as clay, as a wireframe, next to or
+ * below its photo and, on some devices, in augmented reality. `photo` is a blob: URL, if this browser has the photo.
  */
 export function ModelView(props: {
   glb: string;

@@ -12,12 +12,15 @@ const clayColor = 0xa3988b;
 export interface ModelFigures {
   triangles: number;
   vertices: number;
-  /** The size of the texture in pixels. Undefined if the model has none. */
+  /** The texture's size in pixels. Undefined if the model has no texture. */
   texture: { width: number; height: number } | undefined;
 }
 
 const Vector = z.tuple([z.number(), z.number(), z.number()]);
-/** The engine's `PhotoView`: how the photo shows the model. The frame is a square in the middle of the camera's view. */
+/**
+ * The engine's `PhotoView` says how the photo shows the model. The frame is a square in the middle of the camera's
+ * view.
+ */
 const PhotoView = z.object({
   cameraPosition: Vector,
   cameraTarget: Vector,

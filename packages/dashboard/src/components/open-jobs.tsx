@@ -17,10 +17,10 @@ const columns: readonly Column[] = [
   actionsColumn,
 ];
 
-/** The unfinished jobs of all accounts, in pages. `onCancel` is called after one was canceled. */
+/** Lists the unfinished jobs of all accounts, in pages. Calls `onCancel` after a job was canceled. */
 export function OpenJobs({ onCancel }: { onCancel: () => void }) {
   const { api } = useSession();
-  /** The cursors of the pages up to the shown one. */
+  /** The cursors of the pages up to the one shown. */
   const [cursors, setCursors] = useState<readonly string[]>([]);
   const [page, setPage] = useState<OpenJobPage>({ jobs: [] });
   const [canceled, setCanceled] = useState(0);

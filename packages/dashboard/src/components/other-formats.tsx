@@ -30,7 +30,7 @@ const decodeTexture: DecodeTexture = async (bytes) => {
   return context.getImageData(0, 0, context.canvas.width, context.canvas.height);
 };
 
-/** The job's thumbnail as the PNG that a 3MF needs. */
+/** Converts the job's thumbnail to PNG, which a 3MF needs. */
 async function thumbnailPng(url: string): Promise<Uint8Array> {
   const { canvas } = await draw(await (await fetch(url)).blob());
   const png = await new Promise<Blob | null>((resolve) => canvas.toBlob(resolve));

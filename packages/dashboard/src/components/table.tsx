@@ -11,7 +11,7 @@ export interface Column {
 /** Last column of a table whose rows have buttons. */
 export const actionsColumn: Column = { name: 'Actions', right: true, hidden: true };
 
-/** The children are rows. On a phone each row is a block, and each of its cells is labeled by its `data-label`. */
+/** Shows its children as rows. On a phone each row is a block, and each of its cells is labeled by its `data-label`. */
 export function Table({ columns, children }: { columns: readonly Column[]; children: ComponentChildren }) {
   return (
     <div class="table">
@@ -31,7 +31,7 @@ export function Table({ columns, children }: { columns: readonly Column[]; child
   );
 }
 
-/** The button below a table that loads its next page. */
+/** Loads the next page of the table above it. */
 export function ShowMore({ onClick }: { onClick: () => void }) {
   return (
     <p class="row center">

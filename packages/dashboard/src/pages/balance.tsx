@@ -22,7 +22,9 @@ const columns: readonly Column[] = [
   { name: 'Amount', right: true },
 ];
 
-/** The account's balance and ledger. If every rate is 0, its usage: the seconds of work instead of amounts. */
+/**
+ * Shows the account's balance and ledger. If every rate is 0, shows its usage instead: seconds of work, and no amounts.
+ */
 export function BalancePage() {
   const { api, charges, account } = useSession();
   const title = charges ? 'Balance' : 'Usage';
@@ -181,7 +183,7 @@ const barWidth = 12;
 
 const modelCount = (jobs: number) => `${jobs} ${jobs === 1 ? 'model' : 'models'}`;
 
-/** The cost of each day, or its number of models if the server charges nothing. */
+/** Charts the cost of each day, or its number of models if the server charges nothing. */
 function DayChart({ days, charges }: { days: readonly DailySpend[]; charges: boolean }) {
   const barValue = (day: DailySpend) => (charges ? day.spent_usd : day.jobs);
   const label = (day: Pick<DailySpend, 'jobs' | 'spent_usd' | 'inference_seconds'>) =>

@@ -18,7 +18,7 @@ import toyTruck from '../samples/toy-truck.webp';
 import { useSession } from '../session.js';
 import { useGallery } from '../use-gallery.js';
 
-/** The parameters of the route `/gallery`. */
+/** Converts the selection to parameters of the route `/gallery`. */
 function filtersOf({ view, sort, search }: GalleryChoice): URLSearchParams {
   const filters = new URLSearchParams({ sort });
   if (view === 'hidden') filters.set('visibility', 'hidden');

@@ -249,7 +249,7 @@ function StageTimes({ stages, tookMs }: { stages: readonly StageTime[]; tookMs: 
 
 const grouped = new Intl.NumberFormat('en-US');
 
-/** The size of a file in bytes. Undefined until it is known, and if the file's host does not report it. */
+/** Requests a file's size in bytes. Undefined until it is known, or if the file's host does not report it. */
 function useFileSize(url: string | undefined): number | undefined {
   const [bytes, setBytes] = useState<number>();
   useEffect(() => {
@@ -275,7 +275,7 @@ function Fact({ name, children }: { name: string; children: ComponentChildren })
   );
 }
 
-/** The facts of a job and its model. `figures` is set once the viewer has loaded the model. */
+/** Lists facts about a job and its model. `figures` is set once the viewer has loaded the model. */
 function JobFacts(props: { job: GalleryJob; details: JobDetails; figures: ModelFigures | undefined }) {
   const { job, details, figures } = props;
   const { charges } = useSession();

@@ -25,7 +25,7 @@ import { NotFoundPage } from './not-found.js';
 const columns: readonly Column[] = [{ name: 'Account' }, { name: 'Created' }, { name: 'Open jobs', right: true }];
 const balanceColumn: Column = { name: 'Balance', right: true };
 
-/** The query of another page of the same search. */
+/** Builds the query of another page of the same search. */
 function pageOf(query: string, cursor?: string): string {
   const parameters = new URLSearchParams(query);
   if (cursor === undefined) parameters.delete('cursor');
@@ -51,7 +51,6 @@ export function OperatorPage() {
   const [creditedAccount, setCreditedAccount] = useState<OperatorAccount>();
   /** One per opening of the form, so that sending it twice credits once. */
   const [creditKey, setCreditKey] = useState('');
-  /** The account that was just created. */
   const [createdAccount, setCreatedAccount] = useState<CreatedAccount>();
   const [changes, setChanges] = useState(0);
   const dialog = useRef<HTMLDialogElement>(null);
@@ -331,7 +330,7 @@ function runnersSummary(runners: readonly Runner[]): string {
   return `${runners.filter(({ task_id }) => task_id !== null).length} busy, ${location}`;
 }
 
-/** The runners of all machines. Points out those of another version than the server's. */
+/** Lists the runners of all machines. Points out those whose version is not the server's. */
 function Runners({ runners, serverVersion }: { runners: readonly Runner[]; serverVersion: string }) {
   if (runners.length === 0) {
     return (

@@ -8,7 +8,7 @@ import { Logo, useTitle } from '../layout.js';
 const api = createApi(undefined);
 const isLoopback = ['127.0.0.1', 'localhost', '[::1]'].includes(location.hostname);
 
-/** The token of a sign-in link is in the fragment, which browsers do not send to servers, proxies or logs. */
+/** Reads the token of a sign-in link. It is in the fragment, which browsers do not send to servers, proxies or logs. */
 const linkToken = () => (location.pathname === '/dashboard/sign-in' ? location.hash.slice(1) : '');
 
 export function SignInPage(props: { hasPassword: boolean; ended: boolean; onSignedIn: (session: Session) => void }) {

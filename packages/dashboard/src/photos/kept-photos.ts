@@ -37,7 +37,7 @@ export async function keepPhoto(jobId: string, photo: Blob): Promise<void> {
   }
 }
 
-/** The copy of a job's photo. Undefined if this browser did not send it. */
+/** Returns the copy of a job's photo. Undefined if this browser did not send it. */
 export async function keptPhoto(jobId: string): Promise<Blob | undefined> {
   return inStore<Blob | undefined>('readonly', (store) => store.get(jobId)).catch(() => undefined);
 }

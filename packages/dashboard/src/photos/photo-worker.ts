@@ -15,7 +15,7 @@ export type PhotoResponse =
     }
   | undefined;
 
-/** The functions of libheif that are used here. */
+/** Declares the functions of libheif that are used here. */
 interface Libheif {
   readonly HeifDecoder: new () => { decode(file: ArrayBuffer): readonly HeifImage[] };
 }
