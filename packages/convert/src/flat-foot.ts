@@ -83,10 +83,7 @@ function centerOfMass(mesh: WeldedMesh): Vector {
 
 const yOf = ({ positions }: WeldedMesh, vertex: number) => positions[3 * vertex + 1]!;
 
-/**
- * Keeps the part of the triangles above the plane. Equal edges are cut at equal positions, whichever triangle they
- * belong to.
- */
+/** Keeps the part of the triangles above the plane. Cuts equal edges at equal positions, so triangles still meet. */
 function clip(part: ModelPart, plane: number): ModelPart {
   const sizes = { positions: 3, normals: 3, uvs: 2 } as const;
   const names = (['positions', 'normals', 'uvs'] as const).filter((name) => part[name]);

@@ -21,10 +21,7 @@ export function boxAround({ parts }: Pick<ModelContent, 'parts'>): { extent: Ext
   return { extent: [max[0]! - min[0]!, max[1]! - min[1]!, max[2]! - min[2]!], bottom: min[1]! };
 }
 
-/**
- * Returns the factor that scales a model of this extent to the size. @throws {ConversionError} if that side has no
- * length
- */
+/** Returns the factor that scales this extent to the size. @throws {ConversionError} if that side has no length */
 export function scaleTo({ side, meters }: ModelSize, [width, height, depth]: Extent): number {
   const length = { longest: Math.max(width, height, depth), height, width }[side];
   if (length > 0) return meters / length;

@@ -21,10 +21,7 @@ export function groupOf({ status }: GalleryJob): JobGroup {
   return status === 'FAILED' || status === 'CANCELED' ? 'failed' : 'in_progress';
 }
 
-/**
- * Merges the first page as just read with the jobs of earlier pages below it. `updates` are changes to these: undefined
- * for a deleted job.
- */
+/** Puts the first page, just read, above the jobs of earlier pages. `updates` changes these; undefined removes one. */
 export function merged(
   previous: GalleryState | undefined,
   { jobs, next_cursor, counts }: GalleryPage,

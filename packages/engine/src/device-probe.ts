@@ -48,7 +48,7 @@ parentChannel({
   },
 } satisfies Handlers<Probe>);
 
-/** The shared libraries in this process's memory. Only Linux lists them. */
+/** Lists the shared libraries in this process's memory. Works only on Linux. */
 async function mappedLibraries(): Promise<string[]> {
   const maps = await readFile('/proc/self/maps', 'utf8').catch(() => '');
   return [...new Set(maps.match(/\/\S+\.so(?:\.\S+)?$/gm))];

@@ -11,7 +11,7 @@ import { localSessions, type OpenSession } from './network/session.js';
 export interface EngineOptions {
   /** A bundle's name, or `inflate`. */
   readonly bundle: string;
-  /** The matting bundle's name. It is opened for the first photo that needs it. */
+  /** The matting bundle's name. The bundle is opened for the first photo that needs it. */
   readonly matte: string;
   readonly device: Device;
   /** Folders with bundles. The first one that has the name is used. */
@@ -36,11 +36,11 @@ export interface EngineBundles {
   readonly matte: Bundle<MatteManifest> | undefined;
 }
 
-/** The device of an engine: how it was chosen, and how sessions are opened on it. */
+/** Says which device an engine uses and how it was chosen, and opens sessions on it. */
 export interface EngineDevice {
   readonly chosen: ChosenDevice;
   readonly openSession: OpenSession;
-  /** The clock of the stage times, in milliseconds. */
+  /** Measures stage times, in milliseconds. */
   readonly now: () => number;
 }
 
@@ -66,7 +66,7 @@ export async function findBundles(options: EngineOptions): Promise<EngineBundles
   return { reconstruction, guide: await findGuide(reconstruction, modelDirs), matte };
 }
 
-/** The bundle that supplies the colors of the far side, which the photo does not show. Takes 0.04 s. */
+/** This bundle supplies the colors of the far side, which the photo does not show. Takes 0.04 s. */
 const guideName = 'gen3d-base';
 
 async function findGuide({ manifest }: Bundle<ReconstructionManifest>, modelDirs: readonly string[]) {

@@ -26,7 +26,7 @@ import { estimateElevation } from './surface/upright.js';
 import { bake } from './texture/bake.js';
 import { unwrap } from './texture/unwrap.js';
 
-/** The version of @gen3d/engine, for the generator field of the GLBs. */
+/** GLBs name this version of @gen3d/engine as their generator. */
 const { version } = createRequire(import.meta.url)('../package.json') as { version: string };
 
 export interface GenerateOptions {

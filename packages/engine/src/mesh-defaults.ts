@@ -1,4 +1,4 @@
-/** The defaults of the options of `Engine.generate` that determine the mesh and its texture. */
+/** Defaults of those options of `Engine.generate` that determine the mesh and its texture. */
 export const meshDefaults = {
   /**
    * Grid cells along the longest side. A field that is interpolated from coarse steps, such as 64 columns, shows no

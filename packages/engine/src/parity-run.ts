@@ -9,12 +9,12 @@ import { type FloatTensor, localSessions, openMatting, type Session } from './ne
 import { randomNumbers } from './network/test-numbers.js';
 import { kindOf } from './reconstructor.js';
 
-/** The outputs of one network and its running time. */
+/** The outputs of one network, and its running time. */
 interface NetworkRun {
   readonly outputs: ReadonlyMap<string, Float32Array>;
-  /** The first run, which also compiles shaders and allocates memory. */
+  /** How long the first run took, which also compiles shaders and allocates memory. */
   readonly firstMs: number;
-  /** The last run. */
+  /** How long the last run took. */
   readonly ms: number;
 }
 
@@ -26,7 +26,7 @@ export async function compareWithCpu(bundle: Bundle, device: ComputeDevice, cpu:
   return { difference: differenceBetween(expected, actual), ...totalTimes(actual), cpuMs: totalTimes(expected).ms };
 }
 
-/** The running times of all graphs together. */
+/** Adds up the running times of all graphs. */
 export const totalTimes = (networks: readonly NetworkRun[]): { ms: number; firstMs: number } => ({
   ms: networks.reduce((sum, { ms }) => sum + ms, 0),
   firstMs: networks.reduce((sum, { firstMs }) => sum + firstMs, 0),
@@ -41,7 +41,7 @@ function differenceBetween(expected: readonly NetworkRun[], actual: readonly Net
 }
 
 interface RunOptions {
-  /** The run whose outputs are the other networks' inputs. Default: this run. */
+  /** The other networks get the outputs of this run as inputs. Default: those of the run itself. */
   readonly given?: readonly NetworkRun[];
   /** Number of runs of each graph. Default 2: the first run compiles shaders and allocates memory. */
   readonly runs?: number;
@@ -89,8 +89,8 @@ async function timed(session: Session, inputs: Inputs, runs: number): Promise<Ne
 }
 
 /**
- * The test image as the bundle's input: a striped, lit ball on a noisy ground. It has an object for the network to
- * find, and is the same on every machine.
+ * Draws the test image, a striped, lit ball on a noisy ground, as the bundle's input. It contains an object for the
+ * network to find, and is the same on every machine.
  */
 function testImage({ input, kind }: ManifestWithoutGraphs): FloatTensor {
   const { size, mean, std } = input;

@@ -70,7 +70,7 @@ export async function renderPartThumbnails(
 const repeated = (coordinate: number) =>
   coordinate >= 0 && coordinate <= 1 ? coordinate : coordinate - Math.floor(coordinate);
 
-/** The base color of a material as sRGB, [4·side·side]. */
+/** Renders the base color of a material as sRGB, [4·side·side]. */
 async function tileOf({ color, texture }: RenderedMaterial, side: number): Promise<Uint8Array> {
   const pixels = texture ? await decodeTexture(texture.bytes, side) : new Uint8Array(4 * side * side).fill(255);
   if (color.every((channel) => channel === 1)) return pixels;

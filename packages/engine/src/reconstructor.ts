@@ -21,7 +21,7 @@ export interface Reconstructor {
   readonly foregroundRatio: number;
   /** See `DecoderKind`. */
   readonly inSteps: boolean;
-  /** The manifest's settings of a kind that takes steps. */
+  /** What the manifest sets for a kind that takes steps. */
   readonly sampler?: Required<SamplerSettings> | undefined;
   /** @throws the signal's reason, once aborted */
   reconstruct(cutout: Cutout, options?: EncodeOptions): Promise<DensityField>;

@@ -1,10 +1,7 @@
 export const apiKeyPrefix = 'gen3d_';
 export const webhookSecretPrefix = 'whsec_';
 
-/**
- * A key that anyone may use. Its jobs succeed immediately with a fixed sample model and are free (docs/contract.md
- * section 5.4).
- */
+/** Jobs with this public key are free, and succeed immediately with a sample model (docs/contract.md section 5.4). */
 export const publicTestKey = 'gen3d_test_public';
 /** Requests with the public test key may have bodies up to this size. */
 export const testKeyBodyBytes = 256 * 1024;

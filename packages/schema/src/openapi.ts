@@ -303,10 +303,7 @@ const delivery = (id: string, summary: string, event: JsonObject): JsonObject =>
   },
 });
 
-/**
- * Describes the contract as an OpenAPI 3.1 document, which is served at `/openapi.json` and stored in
- * `docs/openapi.json`.
- */
+/** Describes the contract as an OpenAPI 3.1 document, for `/openapi.json` on a server and for `docs/openapi.json`. */
 export function openApiDocument(): JsonObject {
   return {
     openapi: '3.1.1',

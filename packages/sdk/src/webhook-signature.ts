@@ -7,10 +7,7 @@ import { having } from './response-bodies.js';
 // compared in constant time by WebCrypto, which every runtime has. The raw bytes are required, because a parsed and
 // serialized body has another signature. The age is checked too, because the sender does not limit it.
 
-/**
- * The raw body of a delivery, as bytes or text. A parsed object cannot be verified, because the signature covers the
- * bytes.
- */
+/** The raw body of a delivery, as bytes or text. A parsed object does not work: the signature covers the bytes. */
 export type WebhookPayload = string | Uint8Array | ArrayBuffer;
 
 export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>;

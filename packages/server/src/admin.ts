@@ -133,8 +133,7 @@ function requireAmount(usd: number): number {
 }
 
 /**
- * Opens the data directory for administration. Functions throw an `AdminError` for an unknown id. Call `close()` at the
- * end.
+ * Opens the data directory for administration. Functions throw an `AdminError` for an unknown id. Close it at the end.
  */
 export async function openAdmin(edges: Edges, config: Config): Promise<Admin> {
   const { db, dirs, kind, keys, keyRing } = await openStore(edges, config, { onlyNew: true });

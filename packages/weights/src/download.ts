@@ -5,10 +5,7 @@ import { type Dispatcher, interceptors, request } from 'undici';
 
 export interface DownloadOptions {
   readonly url: URL;
-  /**
-   * The file to write. If it exists, it counts as incomplete and the download resumes. It is complete once the call
-   * resolves.
-   */
+  /** The file to write. If it exists, the download resumes where it ends. It is complete once the call resolves. */
   readonly path: string;
   /** Expected size in bytes and SHA-256 in hexadecimal. */
   readonly size: number;
@@ -141,10 +138,7 @@ async function fetchRest(part: Part, options: DownloadOptions): Promise<void> {
   if (part.length < size) throw new Error(`the connection ended after ${part.length} of ${size} bytes`);
 }
 
-/**
- * Returns the offset in the file at which the response's body starts. @throws {PermanentError} if it cannot be this
- * file
- */
+/** Returns the offset in the file at which the body starts. @throws {PermanentError} if it cannot be this file */
 async function startOf(
   { statusCode, headers, body }: Dispatcher.ResponseData,
   part: Part,

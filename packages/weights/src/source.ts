@@ -120,10 +120,7 @@ async function sourceInCatalogs(
   };
 }
 
-/**
- * Returns the paths of local copies of the checkpoints: `from` itself, or the files in that folder if there are
- * several.
- */
+/** Returns the paths of local copies of the checkpoints: `from` itself, or if there are several, the files in it. */
 function pathsIn(from: string, files: readonly BundleFile[], urls: Readonly<Record<string, string>>): string[] {
   if (files.length === 1) return [from];
   // https://huggingface.co/OWNER/NAME/resolve/COMMIT/PATH

@@ -32,10 +32,7 @@ export class Folders {
     return real;
   }
 
-  /**
-   * Returns the real path of a file to write. @throws {UsageError} if its folder does not exist or is outside the
-   * folders
-   */
+  /** Returns the real path of a file to write. @throws {UsageError} if its folder is missing or outside the folders */
   async future(path: string): Promise<string> {
     const absolute = this.#absolute(path);
     const folder = await realpath(dirname(absolute)).catch((cause: unknown) => {

@@ -17,10 +17,7 @@ export interface ModelFigures {
 }
 
 const Vector = z.tuple([z.number(), z.number(), z.number()]);
-/**
- * The engine's `PhotoView` says how the photo shows the model. The frame is a square in the middle of the camera's
- * view.
- */
+/** The engine's `PhotoView` says how the photo shows the model. The frame is a square in the middle of the view. */
 const PhotoView = z.object({
   cameraPosition: Vector,
   cameraTarget: Vector,

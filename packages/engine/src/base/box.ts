@@ -4,10 +4,10 @@ export interface Box {
   readonly max: readonly [number, number, number];
 }
 
-/** The longest side of a box. */
+/** Returns the length of a box's longest side. */
 export const extentOf = ({ min, max }: Box): number => Math.max(max[0] - min[0], max[1] - min[1], max[2] - min[2]);
 
-/** The box around points [3·N], and `margin` more on each side. */
+/** Computes the box around points [3·N], with `margin` more on each side. */
 export function boxAround(points: Float32Array, margin = 0): Box {
   const min: [number, number, number] = [Infinity, Infinity, Infinity];
   const max: [number, number, number] = [-Infinity, -Infinity, -Infinity];

@@ -1,7 +1,7 @@
 /**
- * The photo's pinhole camera in camera space: X right, Y up, the camera at [0, 0, distance] looking along -Z at the
- * origin. The framed cutout is the square |x|,|y| <= 1 in normalized coordinates; `halfTangent` is the tangent of half
- * the cutout's field of view.
+ * Describes the photo's pinhole camera in camera space: X points right, Y up, the camera at [0, 0, distance] looking
+ * along -Z at the origin. The framed cutout is the square |x|,|y| <= 1 in normalized coordinates; `halfTangent` is the
+ * tangent of half the cutout's field of view.
  */
 export interface Camera {
   readonly distance: number;

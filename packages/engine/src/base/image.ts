@@ -14,7 +14,10 @@ export interface Matte {
   readonly data: Uint8Array;
 }
 
-/** The pixels of a matte that are at least `threshold`: their box, right and bottom exclusive, or undefined. */
+/**
+ * Finds the box of the pixels that are at least `threshold`. Right and bottom are exclusive. Undefined if there are
+ * none.
+ */
 export function boundsOf({ width, height, data }: Matte, threshold: number) {
   let [left, top, right, bottom] = [width, height, 0, 0];
   for (let y = 0; y < height; y++) {
@@ -30,7 +33,7 @@ export function boundsOf({ width, height, data }: Matte, threshold: number) {
 }
 
 /**
- * The object cut out of its photo, in the middle of a square: the input of a reconstruction network.
+ * Contains the object cut out of its photo, in the middle of a square. Reconstruction networks take this as input.
  *
  * `image.width === image.height`, and alpha is the matte. RGB is the object's own color, also where alpha is partial
  * (the background's share is removed), and extends beyond the silhouette, so that sampling near it never picks up

@@ -43,7 +43,7 @@ export function smoothStep(from: number, to: number, value: number): number {
   return t * t * (3 - 2 * t);
 }
 
-/** The smaller of two values; where they differ by less than `rounding`, the corner is rounded. Never above either. */
+/** Returns the smaller of two values, or less: where they differ by less than `rounding`, the corner is rounded. */
 export function smoothMin(a: number, b: number, rounding: number): number {
   const overlap = Math.max(rounding - Math.abs(a - b), 0) / rounding;
   return Math.min(a, b) - overlap * overlap * rounding * 0.25;

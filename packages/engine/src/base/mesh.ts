@@ -22,10 +22,10 @@ export interface ByVertex {
   readonly list: Uint32Array;
 }
 
-/** The next corner of the same triangle. Corners are numbered as in `indices`. */
+/** Returns the next corner of the same triangle. Corners are numbered as in `indices`. */
 export const nextCorner = (corner: number): number => (corner % 3 === 2 ? corner - 2 : corner + 1);
 
-/** The corners at each vertex, in ascending order. */
+/** Lists the corners at each vertex, in ascending order. */
 export function cornersByVertex(indices: Uint32Array, vertexCount: number): ByVertex {
   const starts = new Uint32Array(vertexCount + 1);
   for (let corner = 0; corner < indices.length; corner++) starts[indices[corner]! + 1]!++;
@@ -36,13 +36,13 @@ export function cornersByVertex(indices: Uint32Array, vertexCount: number): ByVe
   return { starts, list };
 }
 
-/** The neighbors of each vertex of a closed mesh, in which every edge occurs once in either direction. */
+/** Lists the neighbors of each vertex of a closed mesh, in which every edge occurs once in either direction. */
 export function vertexNeighbors(indices: Uint32Array, vertexCount: number): ByVertex {
   const { starts, list } = cornersByVertex(indices, vertexCount);
   return { starts, list: list.map((corner) => indices[nextCorner(corner)]!) };
 }
 
-/** The normal of the triangle whose corners start at `t`, as long as twice its area. */
+/** Computes the normal of the triangle whose corners start at `t`. Its length is twice the triangle's area. */
 export function normalOf(positions: Float32Array, indices: Uint32Array, t: number, normal: Float64Array): void {
   const a = 3 * indices[t]!;
   const b = 3 * indices[t + 1]!;

@@ -13,7 +13,7 @@ export function loadNativePart<T>(name: string, load: () => T): T {
   }
 }
 
-/** The reason and the remedy, in one or two sentences. */
+/** Explains in one or two sentences why the part could not be loaded, and what to do. */
 export function loadProblem(name: string, cause: unknown, { platform, arch, version } = process): string {
   const message = cause instanceof Error ? cause.message : String(cause);
   if (message.includes('NODE_MODULE_VERSION')) {

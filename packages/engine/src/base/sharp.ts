@@ -4,5 +4,5 @@ import { loadNativePart } from './native-part.js';
 
 const require = createRequire(import.meta.url);
 
-/** The image library. The engine loads it only here, where a failure is explained. */
+/** Loads the image library. The engine loads it only here, where a failure is explained. */
 export const sharp = loadNativePart('sharp', () => require('sharp') as typeof Sharp);

@@ -6,7 +6,7 @@ import type { RgbaImage } from './image.js';
 export const linearOfSrgb = (value: number): number =>
   value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
 
-/** The linear value of each sRGB byte, as a lookup table. */
+/** Maps each sRGB byte to its linear value. */
 const linearOfByte = Float32Array.from({ length: 256 }, (_, byte) => linearOfSrgb(byte / 255));
 
 const tableSteps = 8192;
@@ -16,7 +16,7 @@ const byteOfStep = Uint8Array.from({ length: tableSteps }, (_, step) => {
   return Math.round(255 * (value <= 0.0031308 ? 12.92 * value : 1.055 * value ** (1 / 2.4) - 0.055));
 });
 
-/** The sRGB byte nearest to a linear value; outside 0..1 it is clamped. */
+/** Returns the sRGB byte nearest to a linear value. Clamps values outside 0..1. */
 export function byteOfLinear(value: number): number {
   return byteOfStep[Math.max(0, Math.min(tableSteps - 1, Math.floor(value * tableSteps)))]!;
 }

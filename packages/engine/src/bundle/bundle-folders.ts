@@ -2,10 +2,10 @@ import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 
-/** The bundles of the npm packages `@gen3d/model-NAME`, which belong to gen3d. */
+/** The npm packages `@gen3d/model-NAME` contain these bundles, which belong to gen3d. */
 export const packagedBundles = ['gen3d-base', 'isnet'] as const;
 
-/** The npm package of one of `packagedBundles`. Undefined for other bundles. */
+/** Returns the npm package of one of `packagedBundles`. Undefined for other bundles. */
 export function packageOf(bundle: string): string | undefined {
   return packagedBundles.some((name) => name === bundle) ? `@gen3d/model-${bundle}` : undefined;
 }

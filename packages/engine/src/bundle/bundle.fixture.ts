@@ -17,7 +17,7 @@ export interface BallOptions {
   readonly radius?: number;
   /** Added to the squared radius at a position of plane 0, 1 or 2, for other shapes than a ball. */
   readonly dents?: (plane: number, a: number, b: number) => number;
-  /** The fixed number of points of the points graph. Default: any. */
+  /** The points graph accepts only this number of points. Default: any. */
   readonly points?: number;
   readonly manifest?: Partial<ReconstructionManifest>;
   readonly decoder?: Partial<ReconstructionManifest['decoder']>;
@@ -44,13 +44,13 @@ export async function writeBallBundle(folder: string, name: string, options: Bal
   return directory;
 }
 
-/** The graphs of a ball bundle, by file. */
+/** Makes the graphs of a ball bundle, by file. */
 export const ballGraphs = ({ kind, radius = 0.5, points, dents }: BallOptions): Record<string, OnnxGraph> => ({
   'encoder.onnx': ballEncoder(dents),
   'decoder.onnx': kind === 'planes' ? planesDecoder(radius) : pointsDecoder(radius, points),
 });
 
-/** The manifest of a ball bundle without its files. */
+/** Makes the manifest of a ball bundle, without its files. */
 export function ballManifest(name: string, options: BallOptions) {
   const terms = { license: 'MIT', source: 'this test' };
   return {
@@ -126,7 +126,7 @@ const ballEncoder = (dents: BallOptions['dents']): OnnxGraph => ({
   ],
 });
 
-/** The network behind the sampled planes in both kinds: `features` [.., 6] to density and color. */
+/** Makes the network after the sampled planes of both kinds, which turns `features` [.., 6] into density and color. */
 const ballNetwork = (radius: number): Pick<OnnxGraph, 'nodes'> & { weights: OnnxWeights[] } => ({
   nodes: [
     { op: 'MatMul', inputs: ['features', 'density_weight'], outputs: ['falling'] },

@@ -10,6 +10,6 @@ const cpuFlops = 100e9;
 /** Operations per second of a CPU that was not measured. */
 export const assumedSpeed = (cores = availableParallelism()): number => cores * cpuFlops;
 
-/** The operations that a photo takes with a bundle of the kind `steps`. */
+/** Computes how many operations a photo takes with a bundle of the kind `steps`. */
 export const flopsOf = ({ sampler, flops }: Pick<StepsDecoder, 'sampler' | 'flops'>): number =>
   sampler.steps * flops.step + typicalPoints * flops.point;

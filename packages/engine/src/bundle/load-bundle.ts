@@ -8,7 +8,7 @@ import { BundleError, MissingBundleError } from '../base/errors.js';
 import { bundleFolders, installHint } from './bundle-folders.js';
 import { type BundleFile, type BundleKind, BundleName, Manifest } from './manifest.js';
 
-/** The name of the reconstructor without weights, which needs no folder. */
+/** Names the reconstructor without weights, which needs no folder. */
 export const builtInBundle = 'inflate';
 
 /** A bundle on disk whose manifest and file sizes have been checked. */
@@ -133,7 +133,7 @@ async function verifyFiles(directory: string, files: readonly BundleFile[]): Pro
   }
 }
 
-/** The SHA-256 of a file, in hexadecimal. */
+/** Computes the SHA-256 of a file, in hexadecimal. */
 export async function sha256Of(path: string): Promise<string> {
   const hash = createHash('sha256');
   await pipeline(createReadStream(path), hash);
@@ -174,7 +174,7 @@ export function parseJson<T>(schema: z.ZodType<T>, text: string, origin: string,
 export type InstalledBundle = { readonly name: string; readonly directory: string } & (
   | {
       readonly bundle: Bundle;
-      /** The text of NOTICE.md: authors and licenses. */
+      /** NOTICE.md with the authors and licenses. */
       readonly notice: string | undefined;
     }
   | { readonly problem: string }
@@ -186,7 +186,7 @@ export async function installedBundles(searched: readonly string[]): Promise<Ins
   return Promise.all([...folders].sort().map(([name, directory]) => installedBundle(name, directory)));
 }
 
-/** The bundle in one folder. */
+/** Reads the bundle in one folder. */
 export async function installedBundle(name: string, directory: string): Promise<InstalledBundle> {
   try {
     const bundle = await loadBundle(directory);

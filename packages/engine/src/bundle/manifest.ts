@@ -78,7 +78,7 @@ const placement = {
   front: Axis.describe('toward the camera: the direction that the visible side faces'),
 };
 
-/** The box of a decoder that is sampled inside one. A `columns` decoder covers the camera's frustum instead. */
+/** A decoder is sampled inside this box, except a `columns` decoder, which covers the camera's frustum. */
 const box = {
   sceneCodes: z.string().describe("the encoder's output tensor"),
   graph: FileName.describe('the ONNX graph of the decoder'),
@@ -238,7 +238,7 @@ const GraphManifest = ManifestWithoutGraphs.check(({ value, issues }) => {
 export const Manifest = z.discriminatedUnion('kind', [GraphManifest, HttpManifest]);
 export type Manifest = z.infer<typeof Manifest>;
 
-/** The ONNX files of a bundle, each with the path of its field in the manifest. */
+/** Lists the ONNX files of a bundle, each with the path of its field in the manifest. */
 export function graphsOf(
   manifest: ManifestWithoutGraphs,
 ): Array<{ readonly path: readonly string[]; readonly name: string }> {

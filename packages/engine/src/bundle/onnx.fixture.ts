@@ -25,7 +25,7 @@ export interface OnnxWeights {
   readonly name: string;
   readonly shape: readonly number[];
   readonly data: Float32Array | BigInt64Array | Uint8Array;
-  /** The values are not in the graph but in another file, in this precision. */
+  /** If set, the values are in another file instead of the graph, in this precision. */
   readonly external?: 'float32' | 'float16';
 }
 
@@ -36,7 +36,7 @@ export interface OnnxGraph {
   readonly weights?: readonly OnnxWeights[];
 }
 
-/** The bytes of an ONNX file with this graph, operator set 20. */
+/** Encodes an ONNX file with this graph, in operator set 20. */
 export function onnxFile({ inputs, outputs, nodes, weights = [] }: OnnxGraph): Uint8Array {
   const graph = [
     ...nodes.map((node) => message(1, nodeProto(node))),

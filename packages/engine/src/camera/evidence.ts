@@ -23,7 +23,7 @@ export interface Evidence {
   readonly outline: Uint8Array;
   /** [3·mapSize·mapSize] colors of the photo, sRGB in 0..1. */
   readonly colors: Float32Array;
-  /** The visible surface that another reconstructor computed. */
+  /** The visible surface, if another reconstructor computed it. */
   readonly front: FrontMap | undefined;
   /** Its estimate of the camera's angle above the object. */
   readonly elevation: Elevation | undefined;
@@ -82,7 +82,7 @@ async function guideFront(guide: DensityField): Promise<FrontMap> {
   return frontMap(surface, vertexNormals(surface), rasterize(surface, view), view, guide.camera);
 }
 
-/** The visible surface in a view, with P pixels. NaN and zeros where there is none. */
+/** Maps the visible surface in a view of P pixels. NaN and zeros where there is none. */
 export interface FrontMap {
   /** [P] toward the camera from the plane at `camera.distance`, in half widths of the frame there. */
   readonly height: Float32Array;

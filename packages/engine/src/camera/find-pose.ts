@@ -18,7 +18,7 @@ interface Angles {
   readonly pitch: number;
 }
 
-/** The photo's camera relative to the object, which is rotated, then moved by `shift`, in front of `camera`. */
+/** Places the photo's camera relative to the object, which is rotated, then moved by `shift`, in front of `camera`. */
 export interface Pose {
   /** By rows: the camera's right, up and back axes in the object's frame. */
   readonly rotation: View['rotation'];
@@ -33,7 +33,7 @@ export interface PoseLimits {
   readonly anyYaw: boolean;
   /** The pitch in radians, if it is known. */
   readonly pitch: number | undefined;
-  /** The camera that the publisher states, level and in front of the object: the result, unless another fits better. */
+  /** The camera that the publisher states, level and in front of the object. The result, unless another fits better. */
   readonly published: Camera | undefined;
 }
 
@@ -47,17 +47,17 @@ type Placement = Pick<Pose, 'camera' | 'shift'>;
 
 interface Candidate extends Angles {
   readonly pose: Pose;
-  /** The rating, less the unlikeliness of the angles. */
+  /** The rating, minus a penalty for unlikely angles. */
   readonly score: number;
 }
 
 const coarse = { yawStep: 15, minPitch: -15, maxPitch: 60, pitchStep: 15 };
 
-/** The best coarse candidates to refine, at least this many degrees apart: shapes look alike from several sides. */
+/** Refines this many of the best candidates, at least so many degrees apart: shapes look alike from several sides. */
 const starts = 6;
 const minDegreesApart = 25;
 
-/** The usual angle of photos of an object on a table. */
+/** Photos of an object on a table usually have this angle. */
 const usual: Elevation = { radians: 15 * degree, spreadRadians: 15 * degree };
 
 /** Penalties, in units of the rating, for one standard deviation of the elevation and a camera behind the object. */
@@ -169,7 +169,7 @@ function bestApart(candidates: readonly Candidate[]): Candidate[] {
   return chosen;
 }
 
-/** The angle between the directions of two cameras. */
+/** Computes the angle between the directions of two cameras. */
 function degreesBetween(a: Candidate, b: Candidate): number {
   const [p, q] = [a.pose.rotation, b.pose.rotation];
   return Math.acos(Math.min(1, p[6] * q[6] + p[7] * q[7] + p[8] * q[8])) / degree;
@@ -188,7 +188,7 @@ function viewOf(rotation: View['rotation'], [right, up]: Pose['shift'], { distan
   };
 }
 
-/** The vertices that are farthest in 256 directions [3·N]: enough to find the box of the outline. */
+/** Selects the vertices that are farthest in 256 directions [3·N], which is enough to find the box of the outline. */
 function extremePoints(positions: Float32Array): Float32Array {
   const directions = 256;
   const farthest = new Set<number>();
@@ -223,8 +223,8 @@ function frameOf(outline: Uint8Array): ImageBounds {
 }
 
 /**
- * The distance and the shift at which the rotated points fill the wanted rectangle of the image. With perspective these
- * depend on each other, so they are found by a few rounds of iteration.
+ * Finds the distance and the shift at which the rotated points fill the wanted rectangle of the image. With
+ * perspective, these depend on each other, so a few iterations are needed.
  */
 function frameTo(wanted: ImageBounds, points: Float32Array, rotation: View['rotation']): Placement {
   const rotated = rotate(points, rotation);
@@ -287,7 +287,9 @@ function rateFront(front: FrontMap, guide: FrontMap): number {
 /** A difference of heights counts at most this much, in half widths of the frame. */
 const maxDifference = 0.5;
 
-/** The mean cosine between the normals of two maps, and the mean difference of their heights up to a constant. */
+/**
+ * Computes the mean cosine between the normals of two maps, and the mean difference of their heights, up to a constant.
+ */
 function compareFronts(a: FrontMap, b: FrontMap): { cosine: number; difference: number } {
   const differences: number[] = [];
   let cosine = 0;

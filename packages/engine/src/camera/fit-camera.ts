@@ -72,7 +72,7 @@ async function colorsOf(field: CameralessField, positions: Float32Array): Promis
   return colors;
 }
 
-/** The field, rotated and moved to match the photo in the camera's view. */
+/** Rotates and moves the field to match the photo in the camera's view. */
 function inCameraSpace(field: CameralessField, pose: Pose, bounds: Box): DensityField {
   const evaluateColors = field.evaluateColors?.bind(field);
   return {

@@ -31,8 +31,8 @@ export const isSoftware = ({ name, driver }: Adapter): boolean =>
   softwareName.test(name) || softwareDriver.test(driver ?? '');
 
 /**
- * The adapter of a Vulkan device, from the Vulkan loader's log with `VK_LOADER_DEBUG=all`. onnxruntime and its Dawn do
- * not tell which adapter they chose.
+ * Finds the adapter of a Vulkan device in the Vulkan loader's log with `VK_LOADER_DEBUG=all`, because onnxruntime and
+ * its Dawn do not report which adapter they chose.
  *
  * @param libraries paths of the libraries mapped into the process, including the driver
  * @returns undefined if the log does not contain it
@@ -48,7 +48,7 @@ export async function vulkanAdapter(log: string, libraries: readonly string[]): 
   return { name, driver: file ? `${basename(file)} of ${changed}` : basename(library) };
 }
 
-/** The graphics adapter according to the operating system, for providers without a log. */
+/** Asks the operating system for the graphics adapter, for providers without a log. */
 export async function systemAdapter(provider: Accelerator): Promise<Adapter | undefined> {
   if (provider === 'cuda') {
     return firstOf(await output('nvidia-smi', ['--query-gpu=name,driver_version', '--format=csv,noheader']), ', ');
@@ -68,7 +68,7 @@ export async function systemAdapter(provider: Accelerator): Promise<Adapter | un
   return undefined;
 }
 
-/** The memory of the first GPU in bytes; undefined if the system does not report it. */
+/** Returns the memory of the first GPU, in bytes. Undefined if the system does not report it. */
 export async function gpuMemory(): Promise<number | undefined> {
   // Apple's GPUs share the memory of the CPU.
   if (process.platform === 'darwin') return totalmem();

@@ -7,7 +7,7 @@ import { replaceFile } from '../files.js';
 /** null is Infinity, which JSON does not have. */
 const Figure = z.number().nullable();
 
-/** The result of comparing a bundle on a device with the CPU. */
+/** The result of comparing a bundle's outputs on a device with those on the CPU. */
 const Verdict = z.object({
   rms: Figure,
   largest: Figure,
@@ -32,7 +32,7 @@ async function read(folder: string): Promise<Record<string, Verdict>> {
   }
 }
 
-/** The verdict for `key`, if there is a readable one. */
+/** Reads the verdict for `key`. Undefined if there is none that can be read. */
 export const readVerdict = async (folder: string, key: string): Promise<Verdict | undefined> =>
   (await read(folder))[key];
 

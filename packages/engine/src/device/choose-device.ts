@@ -17,13 +17,13 @@ export interface InspectOptions {
   readonly allowSoftware?: boolean;
 }
 
-/** The verdict of one bundle on a device. */
+/** The verdict about one bundle on a device. */
 export interface BundleCheck {
   readonly bundle: string;
   readonly verdict: Verdict;
 }
 
-/** The state of one provider on this machine. */
+/** Reports whether one provider works on this machine. */
 export interface DeviceReport {
   readonly provider: Provider;
   readonly adapter?: Adapter;

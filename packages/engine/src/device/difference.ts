@@ -1,4 +1,4 @@
-/** The difference of a device's outputs from the CPU's. */
+/** Says how much a device's outputs differ from the CPU's. */
 export interface Difference {
   /**
    * Root mean square of the error, divided by the standard deviation of the CPU's values; the maximum over all tensors.

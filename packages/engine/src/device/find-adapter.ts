@@ -82,5 +82,5 @@ export function explain(provider: Accelerator, reason: string, log: string): str
   return `${provider} does not work here: ${gist(reason)}`;
 }
 
-/** The message without the source file and function that onnxruntime puts in front. */
+/** Removes the source file and function that onnxruntime puts in front of a message. */
 const gist = (text: string) => /Failed to .*/.exec(text)?.[0] ?? text.trim().split('\n')[0];

@@ -13,7 +13,7 @@ export interface ParityRun {
   readonly cpuMs: number;
 }
 
-/** The functions of a probe process. */
+/** The engine calls these functions of a probe process. */
 export interface Probe {
   /** Opens a small network. Returns the paths of the shared libraries that the process has loaded. */
   open(request: { readonly provider: Provider }): { readonly libraries: readonly string[] };

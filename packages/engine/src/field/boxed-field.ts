@@ -5,7 +5,7 @@ export type BoxManifest = ReconstructionManifest & { readonly decoder: BoxDecode
 
 /** A decoder bound to the scene codes of one photo. */
 export interface PointDecoder {
-  /** The maximum number of points per call. */
+  /** How many points a call may have at most. */
   readonly chunkSize: number;
   /** @param points [3·N] for N <= chunkSize, in ±halfExtent along the box's axes; the next call reuses the array */
   decode(points: Float32Array): Promise<Decoded>;
@@ -21,7 +21,7 @@ export interface Decoded {
 // exp() of a large logit is Infinity, and a vertex between two infinite samples would be NaN.
 const maxDensity = 3.4e38;
 
-/** The field of a decoder of densities and colors inside a box. */
+/** Wraps a decoder of densities and colors inside a box in a field. */
 export function boxedField(
   { decoder, threshold }: BoxManifest,
   { chunkSize, decode }: PointDecoder,

@@ -9,7 +9,7 @@ import { learnedElevation } from './density-field.js';
 import { pointsDecoder, pointsOf } from './points.js';
 import { featuresOf, triplaneDecoder } from './triplane.js';
 
-/** The kinds `points` and `planes`: `encode` runs the encoder once, and the field runs the decoder. */
+/** Implements the kinds `points` and `planes`: `encode` runs the encoder once, and the field runs the decoder. */
 export const boxedKind: DecoderKind = {
   inSteps: false,
   carved: true,
@@ -69,8 +69,8 @@ function decoderBinding(
 }
 
 /**
- * The shape of the scene codes as input of a `points` decoder. The manifest does not contain it, so one of the graphs
- * has to state it. Exporters leave the batch size open, which is 1 here.
+ * Finds the shape of the scene codes that a `points` decoder takes. The manifest does not contain it, so one of the
+ * graphs has to state it. Exporters leave the batch size open, which is 1 here.
  *
  * @throws {BundleError} if both graphs leave another size open
  */

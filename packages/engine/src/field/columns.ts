@@ -93,7 +93,7 @@ interface Columns {
   readonly elevation: number | undefined;
 }
 
-/** The field of a network's outputs. `coarseMatte` is [C·C], `fineMatte` [outlineSize·outlineSize]. */
+/** Makes a field of a network's outputs. `coarseMatte` is [C·C], `fineMatte` [outlineSize·outlineSize]. */
 export function columnsField(
   manifest: ColumnsManifest,
   coarseMatte: Float32Array,
@@ -208,7 +208,7 @@ function bilateralFilter(depth: Float32Array, matte: Float32Array, size: number)
   return { neighbors, weights };
 }
 
-/** The n-th pixel of the 3x3 neighborhood of i, or i itself beyond the border. */
+/** Returns the n-th pixel of the 3x3 neighborhood of i, or i itself beyond the border. */
 function neighbor(i: number, n: number, size: number): number {
   const x = (i % size) + (n % 3) - 1;
   const y = Math.floor(i / size) + Math.floor(n / 3) - 1;
@@ -273,7 +273,7 @@ function upsampleInside(depth: Float32Array, matte: Float32Array, size: number):
   return scaled;
 }
 
-/** The range of normalized depth that holds everything occupied, with a few steps of margin. */
+/** Finds the range of normalized depth that contains everything occupied, with a few steps of margin. */
 function depthRange(
   frontDepth: Float32Array,
   occupancy: Float32Array,
@@ -296,7 +296,7 @@ function depthRange(
   return { near: Math.max(near - margin, -1.2), far: Math.min(far + margin, 1.4) };
 }
 
-/** The reach of the matte from the middle of the frame, in -1..1 coordinates, with two pixels of margin. */
+/** Measures how far the matte reaches from the middle of the frame, in -1..1 coordinates, with two pixels of margin. */
 function reachOf(matte: Float32Array, size: number): [u: number, v: number] {
   let [u, v] = [0, 0];
   for (let y = 0; y < size; y++) {

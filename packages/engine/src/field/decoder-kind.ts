@@ -41,7 +41,7 @@ export interface DecoderKind {
 export type Inputs = Readonly<Record<string, FloatTensor>>;
 export type RunGraph = (session: Session, inputs: Inputs) => Promise<ReadonlyMap<string, Float32Array>>;
 
-/** The loaded networks of a bundle. */
+/** Holds the loaded networks of a bundle. */
 export interface FieldNetworks {
   /** @returns a field in the camera's space, or without a camera if the network does not assume one */
   encode(cutout: Cutout, options?: EncodeOptions): Promise<CameralessField | DensityField>;

@@ -16,9 +16,9 @@ export const learnedElevation = (radians: number): Elevation => ({ radians, spre
  * the input of everything after it.
  */
 export interface DensityField {
-  /** The value at the surface; values inside are higher. */
+  /** The value at the surface. Values inside are higher. */
   readonly threshold: number;
-  /** The density is below the threshold everywhere outside this box. Camera space. */
+  /** Outside this box, the density is below the threshold everywhere. Camera space. */
   readonly bounds: Box;
   readonly camera: Camera;
   readonly elevation: Elevation | undefined;

@@ -4,7 +4,7 @@
  */
 export interface DensityScale {
   of(density: number): number;
-  /** The inverse of `of`. */
+  /** Inverts `of`. */
   densityAt(distance: number): number;
 }
 
@@ -12,7 +12,7 @@ export interface DensityScale {
 const minShare = 1e-6;
 
 /**
- * The scale of a field, chosen from some of its values.
+ * Chooses the scale of a field from some of its values.
  *
  * A density that is positive everywhere is an exponential (TripoSR's: 0 to thousands, cut at 25). Its logarithm is what
  * the network computed, and changes evenly. Any other density is used as it is.

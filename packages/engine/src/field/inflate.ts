@@ -8,8 +8,8 @@ const gridSize = 128;
 const camera = { distance: 3.5, halfTangent: 0.18 };
 
 /**
- * The reconstructor without weights: the silhouette, inflated like a cushion. A preview, and the baseline of every
- * network.
+ * Reconstructs without weights, by inflating the silhouette like a cushion. The result is a preview, and the baseline
+ * of every network.
  *
  * The squared half thickness h solves Poisson's equation (its Laplacian is -4 inside the matte, and h is 0 on the
  * outline), so a disc becomes a ball and a strip a rod, and everything is round and closed. The density is h - z².

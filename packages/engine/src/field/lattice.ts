@@ -1,8 +1,8 @@
 import { growingInts } from '../base/growing.js';
 
 /**
- * The samples that a cell shares with each of its 27 neighbors (number 13 is the cell itself), as bits of the cell's 27
- * samples.
+ * For each n, the samples that a cell shares with each of its 27 neighbors (number 13 is the cell itself), as bits of
+ * the cell's 27 samples.
  */
 const sharedSamples = Int32Array.from({ length: 27 }, (_, n) => {
   let bits = 0;
@@ -38,7 +38,7 @@ export class Lattice {
     return (this.#known[sample >> 3]! & (1 << (sample & 7))) !== 0;
   }
 
-  /** The lattice of half the step. Its even samples are these and stay known; the others are interpolated. */
+  /** Returns the lattice with half the step. Its even samples are these and stay known; the others are interpolated. */
   refined(): Lattice {
     const [nx, ny, nz] = this.size;
     const fine = new Lattice([2 * nx - 1, 2 * ny - 1, 2 * nz - 1]);
@@ -100,8 +100,8 @@ export class Lattice {
   }
 
   /**
-   * The neighbors of these cells (of 2 x 2 x 2) into which the surface runs: a sample on the shared face, edge or
-   * corner is on the opposite side of the surface from the neighbor's middle. They become active.
+   * Activates and returns the neighbors of these cells (of 2 x 2 x 2) into which the surface continues: a sample on the
+   * shared face, edge or corner is on the opposite side of the surface from the neighbor's middle.
    */
   crossedNeighbors(cells: Uint32Array, active: Uint8Array, threshold: number): Uint32Array {
     const { values } = this;

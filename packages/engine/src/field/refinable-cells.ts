@@ -8,7 +8,7 @@ const pairs = corners.flatMap((a) => corners.filter((b) => b > a).map((b) => [a,
 const segments = Uint8Array.from(pairs.flatMap(([a, b]) => [a, b, a ^ b]));
 
 /**
- * The cells of a lattice that the surface can cross: their samples are on both sides of it, or the field is steep
+ * Finds the cells of a lattice that the surface can cross: their samples are on both sides of it, or the field is steep
  * enough to reach it and return between two of them.
  *
  * Reaching the surface from a value f and returning to g along a segment takes a change of |f| + |g|. A cell is dropped
@@ -73,8 +73,8 @@ export function refinableCells(
 }
 
 /**
- * The maximum difference of two neighbors along an axis, in the cell and the ones before and after it. A mean slope
- * over all three would be too small next to a thin part.
+ * Computes the maximum difference of two neighbors along an axis, in the cell and the ones before and after it. A mean
+ * slope over all three would be too small next to a thin part.
  *
  * @param first the cell's lowest corner
  * @param stride of the axis; `u` and `v` are those of the other two

@@ -22,7 +22,7 @@ const degree = Math.PI / 180;
 
 /** Half planes of the visible side, as angles around the axis from the direction toward the camera. */
 const visibleAngles = [0, -35, 35, -65, 65].map((angle) => angle * degree);
-/** The outline bounds the object in these half planes. There may be a handle at one side. */
+/** In these half planes, the outline bounds the object. There may be a handle at one side. */
 const sideAngles = [-88 * degree, 88 * degree] as const;
 
 /**
@@ -43,10 +43,10 @@ const profileGrid: Grid = { rows: 96, columns: 72 };
 /** Pixels per side of the solid's outline. */
 const outlineSize = 96;
 
-/** The photo, as its camera sees it. */
+/** The photo as its camera sees it. */
 export interface View {
   readonly camera: Camera;
-  /** The density of the outline alone, at a position of -1 (left or top edge of the frame) to 1. */
+  /** Returns the density of the outline alone, at a position from -1 (left or top edge of the frame) to 1. */
   readonly outline: (u: number, v: number) => number;
   /** Area of the matte in the plane z = 0, in squared units of camera space. */
   readonly area: number;
@@ -88,7 +88,7 @@ export function completeRevolution(density: Density, view: View, bounds: Box, el
   };
 }
 
-/** The solid of revolution with this profile. */
+/** Makes the solid of revolution with this profile. */
 function revolve(profile: Float32Array, axis: Axis, bounds: Box): Density {
   const { rows, columns } = profileGrid;
   const { reach, low, high } = extentAround(axis, bounds);
@@ -102,7 +102,7 @@ function revolve(profile: Float32Array, axis: Axis, bounds: Box): Density {
   };
 }
 
-/** The highest density [outlineSize·outlineSize] along the ray of each pixel. */
+/** Finds the highest density along the ray of each pixel, [outlineSize·outlineSize]. */
 function outlineOf(solid: Density, { distance, halfTangent }: Camera, { min, max }: Box): Float32Array {
   const samples = 64;
   return Float32Array.from({ length: outlineSize * outlineSize }, (_, pixel) => {
@@ -118,7 +118,7 @@ function outlineOf(solid: Density, { distance, halfTangent }: Camera, { min, max
   });
 }
 
-/** The axis around which the half planes agree best, if they agree well enough. */
+/** Finds the axis around which the half planes agree best, if they agree well enough. */
 function findAxis(density: Density, view: View, bounds: Box, elevationRadians: number): Axis | undefined {
   const x = (bounds.min[0] + bounds.max[0]) / 2;
   const depth = bounds.max[2] - bounds.min[2];
@@ -189,7 +189,7 @@ function overlap(a: Float32Array, b: Float32Array, { columns }: Grid): number {
   return either === 0 ? 0 : both / either;
 }
 
-/** The area that a solid of revolution covers in the plane z = 0, in squared units of camera space. */
+/** Computes the area that a solid of revolution covers in the plane z = 0, in squared units of camera space. */
 function areaFromCamera(slice: Float32Array, axis: Axis, bounds: Box): number {
   const { rows, columns } = searchGrid;
   const { reach, low, high } = extentAround(axis, bounds);
@@ -198,7 +198,7 @@ function areaFromCamera(slice: Float32Array, axis: Axis, bounds: Box): number {
   return 2 * radii * (reach / columns) * ((high - low) / rows) * Math.cos(axis.tiltRadians);
 }
 
-/** The largest radius at which the row that starts at `row` leaves the solid, in columns. */
+/** Finds the largest radius at which the row that starts at `row` leaves the solid, in columns. */
 function outerRadius(slice: Float32Array, row: number, columns: number): number {
   let last = columns - 1;
   while (last >= 0 && slice[row + last]! <= 0) last--;

@@ -13,7 +13,7 @@ import { refinableCells } from './refinable-cells.js';
 export interface SampledGrid extends ScalarGrid {
   /** Cells along the longest side of the field's bounds. */
   readonly resolution: number;
-  /** The number of points at which the field was evaluated. */
+  /** How many points of the field were evaluated. */
   readonly evaluations: number;
   readonly scale: DensityScale;
 }

@@ -9,7 +9,7 @@ import { filled, openLatents, openStep, openSteps, type StepsManifest, stepInput
 /** Latent tokens for a step graph that takes any number. A CPU would take a minute for the 2,048 of a large model. */
 const stepTokens = 256;
 
-/** The kind `steps`: a rectified flow over a set of latent tokens, whose result is decoded at points. */
+/** Implements the kind `steps`: a rectified flow over a set of latent tokens, whose result is decoded at points. */
 export const stepsKind: DecoderKind = {
   inSteps: true,
   // Such a shape follows the photo's outline better than a fitted camera shows it.

@@ -94,7 +94,7 @@ export function openLatents(bundle: Bundle<StepsManifest>, open: OpenSession): P
   return open(bundle, latentsGraph.graph, inputs, [{ name: sceneCodes, shape: [] }]);
 }
 
-/** The inputs of the step graph. */
+/** Builds the inputs of the step graph. */
 export const stepInputs = (
   { step, imageTokens: imageTokensName, sampler }: StepsDecoder,
   latents: FloatTensor,
@@ -131,8 +131,8 @@ export function filled(session: Session, name: string, data: Float32Array): Floa
 const faceSamples = 12;
 
 /**
- * The decoder with higher values inside than outside. Publishers use either sign, and some do not state it, so it is
- * determined on the faces of the box. A shape touches them at a few points at most.
+ * Wraps the decoder so that values are higher inside than outside. Publishers use either sign, and some do not state
+ * it, so it is determined on the faces of the box. A shape touches them at a few points at most.
  */
 async function insideAbove({ decoder, threshold }: StepsManifest, points: PointDecoder): Promise<PointDecoder> {
   const below = decoder.inside ? decoder.inside === 'below' : await mostlyAbove(decoder.halfExtent, threshold, points);
@@ -167,15 +167,15 @@ async function mostlyAbove(halfExtent: number, threshold: number, { chunkSize, d
   return above > count / 2;
 }
 
-/** The numbers of one step of the sampler, as the step graph takes them. */
+/** The numbers that the step graph takes for one step of the sampler. */
 export interface SamplerStep {
   readonly timestep: number;
   readonly stepSize: number;
 }
 
 /**
- * The steps of a rectified flow's Euler sampler. Sigma, the share of noise, goes from 1 to 0 in equal steps. A shift s
- * above 1 moves it to s·sigma / (1 + (s - 1)·sigma), which has more steps at high noise.
+ * Computes the steps of a rectified flow's Euler sampler. Sigma, the share of noise, goes from 1 to 0 in equal steps. A
+ * shift s above 1 moves it to s·sigma / (1 + (s - 1)·sigma), which has more steps at high noise.
  *
  * @see Esser et al., "Scaling Rectified Flow Transformers for High-Resolution Image Synthesis", 2024, section 5.3.2
  */

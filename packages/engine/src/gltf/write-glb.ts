@@ -34,11 +34,11 @@ export interface PhotoView {
   readonly cameraTarget: readonly number[];
   /** Angle of view of the frame, which is a square, in radians. */
   readonly fieldOfView: number;
-  /** The frame within the photo: shares of the photo's width and height, from its top left corner. */
+  /** The frame's position and size, as shares of the photo's width and height, from its top left corner. */
   readonly frame: { readonly left: number; readonly top: number; readonly width: number; readonly height: number };
 }
 
-/** The metadata of the file. Its origin and terms are inside, because GLBs are passed on without accompanying files. */
+/** Describes the file. Its origin and terms are inside, because GLBs are passed on without accompanying files. */
 export interface GlbMetadata {
   /** Name and version of the program, as in `gen3d 1.2.3`. */
   readonly generator: string;
@@ -50,7 +50,7 @@ export interface GlbMetadata {
   readonly warnings?: readonly PhotoWarning[];
 }
 
-/** The index 65,535 is the primitive restart value, which glTF forbids. */
+/** Indices stay below this: 65,535 is the primitive restart value, which glTF forbids. */
 const maxVerticesWithShortIndices = 65_535;
 
 /**

@@ -1,5 +1,5 @@
 /**
- * The device of an engine's networks: one execution provider until it fails, and the CPU from then on.
+ * Runs an engine's networks on one execution provider until that fails, and on the CPU from then on.
  *
  * All sessions of an engine share one, so that after a failure no other network tries the device, and there is one
  * warning.
@@ -14,7 +14,7 @@ export class ComputeDevice {
     this.#onWarning = onWarning;
   }
 
-  /** The name of an execution provider of onnxruntime. */
+  /** The execution provider's name in onnxruntime. */
   get provider(): string {
     return this.#provider;
   }

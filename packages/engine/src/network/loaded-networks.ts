@@ -13,7 +13,7 @@ export interface NetworkKey {
   readonly folder: string;
 }
 
-/** The networks of an engine that are in memory. A released one is loaded again when it is used. */
+/** Holds the networks of an engine that are in memory. A released network is loaded again when it is used. */
 export class LoadedNetworks {
   readonly #loaded = new Map<NetworkKey, Loaded>();
 

@@ -1,4 +1,4 @@
-/** The only module that loads onnxruntime, so that it is never loaded before its telemetry is off. */
+/** This is the only module that loads onnxruntime, so that it is never loaded before its telemetry is off. */
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { isMainThread } from 'node:worker_threads';

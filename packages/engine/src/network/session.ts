@@ -11,7 +11,7 @@ import { type FeedsType, InferenceSession, Tensor, type ValueMetadata } from './
 export interface TensorSpec {
   readonly name: string;
   readonly shape: readonly (number | null)[];
-  /** The source of the shape, for the error. Default: the manifest. */
+  /** Says for the error message where the shape was stated. Default: the manifest. */
   readonly says?: string;
 }
 
@@ -32,7 +32,7 @@ export interface SessionOptions {
 
 /** A loaded and checked network. Reuse it: onnxruntime leaks memory with each new session. */
 export interface Session {
-  /** The shape in the graph of an input or output; empty if it has none. */
+  /** Returns the shape in the graph of an input or output. Empty if it has none. */
   shapeOf(name: string): TensorSpec['shape'];
   /**
    * Runs the network. The result has exactly the outputs with which the session was opened.
@@ -231,7 +231,7 @@ async function load(path: string, provider: string, threads: number): Promise<In
   });
 }
 
-/** The name of the first output that is all zero or contains NaN. */
+/** Finds the first output that is all zero or contains NaN, and returns its name. */
 function blankOutput(outputs: ReadonlyMap<string, Float32Array>): string | undefined {
   for (const [name, values] of outputs) {
     if (values.every((value) => value === 0) || values.some(Number.isNaN)) return name;

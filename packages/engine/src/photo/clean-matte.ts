@@ -1,6 +1,6 @@
 import type { Matte } from '../base/image.js';
 
-/** The coverage from which a pixel belongs to a patch, and that a patch's peak needs to be an object. */
+/** Pixels of at least this coverage form patches. A patch is an object only if its peak reaches `objectPeak`. */
 const patchThreshold = 32;
 const objectPeak = 128;
 
@@ -54,7 +54,7 @@ function prominence({ left, right, top, bottom, area }: Patch, { width, height }
   return area / (1 + x * x + y * y);
 }
 
-/** The distance of two patches' boxes. */
+/** Computes the distance between the boxes of two patches. */
 export function gap(a: Patch, b: Patch): number {
   const dx = Math.max(0, a.left - b.right, b.left - a.right);
   const dy = Math.max(0, a.top - b.bottom, b.top - a.bottom);

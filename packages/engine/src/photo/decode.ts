@@ -15,7 +15,7 @@ export interface DecodeOptions {
   readonly timeoutSeconds?: number;
 }
 
-/** The size of an image, read without decoding it. */
+/** Describes an image that has not been decoded. */
 export interface ImageHeader {
   readonly width: number;
   readonly height: number;
@@ -76,7 +76,7 @@ export async function readHeader(bytes: Uint8Array, options: DecodeOptions = {})
   return { width, height, memoryBytes };
 }
 
-/** The message for an image that takes more memory to decode than `maxMemoryBytes`. */
+/** Says that an image takes more memory to decode than `maxMemoryBytes`. */
 export const needsTooMuchMemory = (maxMemoryBytes: number): string =>
   `Decoding the image takes more than ${Math.round(maxMemoryBytes / 1024 / 1024)} MiB of memory. ` +
   'Scale it down, or save it as a PNG or JPEG that is neither interlaced nor progressive.';
@@ -173,7 +173,7 @@ export async function normalizeImage(bytes: Uint8Array, options: DecodeOptions =
   return (transparent ? pixels : pixels.removeAlpha()).png({ compressionLevel: 1 }).toBuffer();
 }
 
-/** The photo as a PNG. */
+/** Encodes the photo as a PNG. */
 export async function encode({ image: { data, width, height }, transparent }: DecodedPhoto): Promise<Uint8Array> {
   const pixels = sharp(data, { raw: { width, height, channels: 4 } });
   return (transparent ? pixels : pixels.removeAlpha()).png({ compressionLevel: 3 }).toBuffer();

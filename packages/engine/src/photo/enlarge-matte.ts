@@ -162,7 +162,7 @@ function interpolation(to: number, from: number): { index: Int32Array; share: Fl
   return { index, share };
 }
 
-/** The mean of each pixel's window, which is smaller at the border. */
+/** Computes the mean of each pixel's window. At the border, the window is smaller. */
 function boxMean(values: Float32Array, width: number, height: number): Float32Array {
   const rows = new Float32Array(values.length);
   for (let y = 0; y < height; y++) {

@@ -76,7 +76,7 @@ function isCertain({ width, height, data }: Matte): boolean {
   return uncertain <= maxUncertainShare * visible;
 }
 
-/** The box of the object with a margin, in pixels of the photo. */
+/** Returns the box of the object with a margin, in pixels of the photo. */
 function partAround(matte: Matte, photo: RgbaImage): Rectangle {
   const { width, height } = matte;
   const { left, top, right, bottom } = boundsOf(matte, boxThreshold)!;

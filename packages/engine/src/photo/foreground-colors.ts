@@ -33,7 +33,7 @@ export function foregroundColors(photo: Float32Array, alpha: Float32Array, size:
   return foreground;
 }
 
-/** The mean color of the photo, weighted by alpha and by 1 - alpha. */
+/** Computes the mean color of the photo, weighted by alpha and by 1 - alpha. */
 function weightedMeans(photo: Float32Array, alpha: Float32Array): [foreground: Float32Array, background: Float32Array] {
   const [foreground, background] = [new Float64Array(3), new Float64Array(3)];
   let total = 0;

@@ -12,7 +12,7 @@ export interface FrameOptions {
 }
 
 export interface FramedCutout extends Cutout {
-  /** The frame in the photo's pixels. It may extend beyond the photo. */
+  /** The frame in pixels of the photo. It may extend beyond the photo. */
   readonly window: Window;
 }
 
@@ -47,7 +47,7 @@ export function frame(image: RgbaImage, matte: Matte, { foregroundRatio, maxSize
 }
 
 /**
- * The cutout as a network's input: planar float32 [channels, size, size], RGB over the gray background, in the
+ * Converts the cutout to a network's input: planar float32 [channels, size, size], RGB over the gray background, in the
  * manifest's range of values. A fourth channel is the matte in 0..1.
  */
 export function toInput({ image }: Cutout, input: ReconstructionManifest['input']): Float32Array {
@@ -71,11 +71,11 @@ export function toInput({ image }: Cutout, input: ReconstructionManifest['input'
   return values;
 }
 
-/** The matte of a framed cutout in 0..1, averaged down or interpolated up to [size·size]. */
+/** Returns the matte of a framed cutout in 0..1, averaged down or interpolated up to [size·size]. */
 export const matteChannel = ({ image }: Cutout, size: number): Float32Array =>
   resample(alphaChannel(image), { left: 0, top: 0, side: image.width }, size, 'zero');
 
-/** The colors of a framed cutout, [3·size·size], sRGB in 0..1. */
+/** Returns the colors of a framed cutout, [3·size·size], sRGB in 0..1. */
 export function colorChannels({ image: { width, height, data } }: Cutout, size: number): Float32Array {
   const colors = new Float32Array(3 * width * height);
   for (let i = 0; i < width * height; i++) {
@@ -99,7 +99,7 @@ function windowAround(matte: Matte, foregroundRatio: number): Window {
   return { left: (left + right - side) / 2, top: (top + bottom - side) / 2, side };
 }
 
-/** The pixels that resampling a window uses: those in it, and one more on each side for interpolation. */
+/** Cuts out the pixels that resampling a window uses: those in it, and one more on each side for interpolation. */
 function crop(image: RgbaImage, matte: Matte, window: Window): { image: RgbaImage; matte: Matte; window: Window } {
   const left = Math.max(0, Math.floor(window.left) - 1);
   const top = Math.max(0, Math.floor(window.top) - 1);
@@ -119,7 +119,7 @@ function crop(image: RgbaImage, matte: Matte, window: Window): { image: RgbaImag
   };
 }
 
-/** The matte in 0..1. */
+/** Converts the matte to 0..1. */
 function coverage({ width, height, data }: Matte): FloatImage {
   const shares = new Float32Array(data.length);
   for (let i = 0; i < data.length; i++) shares[i] = data[i]! / 255;
@@ -127,8 +127,8 @@ function coverage({ width, height, data }: Matte): FloatImage {
 }
 
 /**
- * The image without transparency. A cutout is composited over the object's mean color, which the estimate of foreground
- * colors removes again with an invisible error.
+ * Removes the image's transparency. A cutout is composited over the object's mean color, which the estimate of
+ * foreground colors removes again with an invisible error.
  */
 function opaque({ width, height, data }: RgbaImage, matte: Matte): FloatImage {
   const sums = [0, 0, 0];

@@ -38,7 +38,7 @@ export async function openMattingNetwork(bundle: Bundle<MatteManifest>, open?: O
 }
 
 /**
- * The matte of a photo, of the photo's size.
+ * Computes the matte of a photo, in the photo's size.
  *
  * If the image's alpha already cuts out the object, alpha is the matte. Otherwise `predict` finds the object, and
  * transparent parts stay transparent.

@@ -5,7 +5,7 @@ import { findPatches, gap } from './clean-matte.js';
 /** A pixel of at least this coverage belongs to the object. */
 const threshold = 128;
 
-/** The object reaches an edge if it covers this share of it: a round one may touch an edge at a point. */
+/** The object reaches an edge if it covers this share of the edge, because a round object may touch it at a point. */
 const edgeShare = 0.05;
 /** One edge is enough if the object covers this share of it, as a person does who is cut at the waist. */
 const wholeEdgeShare = 0.25;
@@ -58,7 +58,7 @@ function showsSeveral(matte: Matte): boolean {
   return main !== undefined && others.some((one) => one.area >= objectShare * main.area && gap(one, main) >= apart);
 }
 
-/** The largest coverage in each square of pixels. */
+/** Keeps the largest coverage in each square of pixels. */
 function reduced({ width, height, data }: Matte): Matte {
   const step = Math.ceil(Math.max(width, height) / patchSide);
   const [columns, rows] = [Math.ceil(width / step), Math.ceil(height / step)];

@@ -63,7 +63,7 @@ function scaleRows(
   return narrow;
 }
 
-/** The input pixels of each output pixel along one axis. */
+/** The input pixels that each output pixel uses, along one axis. */
 interface Taps {
   /** Input pixels per output pixel. */
   readonly count: number;

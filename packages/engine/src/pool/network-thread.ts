@@ -1,4 +1,4 @@
-/** The thread of a pool's device. It opens all networks and runs them for the pipeline threads, one after the other. */
+/** All networks of a pool's device are opened and run in this thread, one after the other, for the pipeline threads. */
 import { join } from 'node:path';
 import { findBundles, openDevice } from '../engine-device.js';
 import type { OpenSession, Session } from '../network/session.js';
@@ -11,7 +11,7 @@ lowerPriority();
 const sessions = new Map<string, Session>();
 let openSession: OpenSession;
 
-/** The calls of all pipeline threads. Opening a session takes several turns of the event loop. */
+/** Queues the calls of all pipeline threads, because opening a session takes several turns of the event loop. */
 let queue: Promise<unknown> = Promise.resolve();
 function inOrder<T>(work: () => Promise<T>): Promise<T> {
   const result = queue.then(work);

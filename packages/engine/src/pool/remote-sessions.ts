@@ -21,7 +21,7 @@ export class RemoteSessions {
   /** A clock in milliseconds that stops while a request waits for the device, and while a network is loaded. */
   readonly now = (): number => performance.now() - this.#waitMs;
 
-  /** The times of all requests so far. */
+  /** Returns the times of all requests so far. */
   get times(): DeviceTimes {
     return { deviceMs: this.#deviceMs, deviceWaitMs: this.#waitMs };
   }

@@ -6,10 +6,10 @@ import type { EngineOptions } from '../engine-device.js';
 import type { FloatTensor, TensorSpec } from '../network/session.js';
 import type { DecodedPhoto } from '../photo/decode.js';
 
-/** The options that can be sent to a thread. */
+/** Options that can be sent to a thread. */
 export type ThreadOptions = Omit<EngineOptions, 'onWarning'>;
 
-/** The functions of the network thread that its pool calls. */
+/** A pool calls these functions of its network thread. */
 export interface NetworkThread {
   /** Chooses the device. Must be called first. @throws {BundleError} as `Engine.open` does */
   open(options: ThreadOptions): ChosenDevice;
@@ -19,13 +19,13 @@ export interface NetworkThread {
   close(): void;
 }
 
-/** The function of the pool that its network thread calls. */
+/** A network thread calls this function of its pool. */
 export interface NetworkObserver {
-  /** The device failed and the CPU replaces it. */
+  /** Call this after the device has failed and the CPU has replaced it. */
   fellBack(message: string): void;
 }
 
-/** The functions of the network thread that pipeline threads call. They run one at a time, in order of arrival. */
+/** Pipeline threads call these functions of the network thread. They run one at a time, in order of arrival. */
 export interface Networks {
   /** Opens a network unless it is open. Returns its path, and the shapes of its tensors. */
   open(network: { bundle: Bundle; file: string; inputs: readonly TensorSpec[]; outputs: readonly TensorSpec[] }): {
@@ -39,7 +39,7 @@ export interface Networks {
   };
 }
 
-/** The functions of a pipeline thread, which makes one model at a time. */
+/** A pool calls these functions of a pipeline thread, which makes one model at a time. */
 export interface PipelineThread {
   /** Must be called first, with a port that is connected to the network thread. */
   open(engine: { options: ThreadOptions; chosen: ChosenDevice; network: MessagePort }): void;
@@ -49,7 +49,7 @@ export interface PipelineThread {
   }): PoolGenerated;
 }
 
-/** The function of the pool that a pipeline thread calls. */
+/** A pipeline thread calls this function of its pool. */
 export interface PipelineObserver {
   progress(progress: { fraction: number } & PoolProgress): void;
 }

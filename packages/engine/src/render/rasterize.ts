@@ -2,7 +2,7 @@ import type { TriangleMesh } from '../base/mesh.js';
 import { projectPoints, type View } from './view.js';
 
 /**
- * The triangle and depth that each pixel of a view sees. Rows are from the top; pixels are sampled at their centers.
+ * Records the triangle and depth that each pixel of a view sees. Rows start at the top; samples are at pixel centers.
  */
 export interface Raster {
   readonly width: number;
@@ -15,7 +15,7 @@ export interface Raster {
   readonly barycentrics: Float32Array;
 }
 
-/** The depth buffer of a view. */
+/** Records only the depth that each pixel of a view sees. */
 export type DepthMap = Pick<Raster, 'width' | 'height' | 'depth'>;
 
 /** A corner nearer than this, in model units, counts as behind the camera. */
@@ -131,8 +131,8 @@ function drawTriangle(
 }
 
 /**
- * The visibility of a point, 0 hidden .. 1 fully visible. Compares `depth` with the four pixels around [x, y] and mixes
- * the four results, not the depths, so that an edge is one pixel soft instead of a step.
+ * Computes how visible a point is, from 0 (hidden) to 1 (fully visible). Compares `depth` with the four pixels around
+ * [x, y] and mixes the four results, not the depths, so that an edge is one pixel soft instead of a step.
  *
  * Units: x and y in pixels as `projectPoints` returns them. The caller subtracts from `depth` the bias that keeps a
  * surface from hiding itself. Outside the image the result is 1.

@@ -24,7 +24,7 @@ const backdropTop = 0.8;
 const backdropBottom = 0.9;
 
 export interface RenderedView extends RgbaImage {
-  /** The picture without the backdrop, RGBA: the object, and its shadow as transparent black. */
+  /** The picture without the backdrop, as RGBA: the object, and its shadow as transparent black. */
   readonly cutout: Uint8Array;
 }
 
@@ -100,7 +100,9 @@ function develop(
   return { width, height, data, cutout };
 }
 
-/** The share of its light, 0..1, that reaches the floor at a point of the supersampled image; 1 above the horizon. */
+/**
+ * Computes what share of its light, 0..1, reaches the floor at a point of the supersampled image; 1 above the horizon.
+ */
 function lightShare(
   { eye, rotation, focalLength, principalPoint }: View,
   studio: Studio,

@@ -10,7 +10,7 @@ const sameSurfaceCosine = 0.98;
 const sameSurfaceRadii = 0.02;
 
 /**
- * The color of each sample of a raster that hit the mesh.
+ * Computes the color of each sample of a raster that hit the mesh.
  *
  * Light changes slowly, unlike texture and silhouettes. So light is gathered once for a block of `block` x `block`
  * samples, and again only where the block straddles an edge, while texture is read for each sample.

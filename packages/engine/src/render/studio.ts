@@ -26,7 +26,9 @@ interface Lamp {
 /** Linear light; 1 is white that faces the key light. */
 type Color = readonly [number, number, number];
 
-/** The share of its light that reaches each point of the floor, 0..1, on a square grid around the model; 1 outside. */
+/**
+ * Records what share of its light, 0..1, reaches each point of the floor, on a square grid around the model; 1 outside.
+ */
 interface Floor {
   readonly left: number;
   readonly back: number;
@@ -41,7 +43,7 @@ const domeLampCount = 18;
 const keyLampCount = 12;
 const keyColor: Color = [0.8, 0.785, 0.76];
 const domeColor: Color = [0.5, 0.51, 0.525];
-/** The share of its light that the white floor reflects. */
+/** The white floor reflects this share of its light. */
 const bounce = 0.38;
 /** Half the apparent angle of the key light: a softbox near the object, so that its shadow has no hard edge. */
 const keySpreadRadians = 0.32;
@@ -89,7 +91,7 @@ export function gatherLight({ lamps, floor, radius }: Studio, points: Float32Arr
   return light;
 }
 
-/** The light [3·N] that reaches points [3·N] from the lamps directly. One lamp at a time keeps its map in the cache. */
+/** Computes the light [3·N] that reaches points [3·N] from the lamps. One lamp at a time keeps its map in the cache. */
 function lightOf(lamps: readonly Lamp[], points: Float32Array, normals: Float32Array): Float32Array {
   const light = new Float32Array(points.length);
   for (const lamp of lamps) addLight(lamp, points, normals, light);
@@ -128,9 +130,7 @@ function addLight(
   }
 }
 
-/**
- * The share of its light that reaches the floor at [x, z], 0..1: the soft shadow, faded out towards the grid's edge.
- */
+/** Returns the share of light, 0..1, at [x, z] of the floor: the soft shadow, faded out toward the grid's edge. */
 export function floorShare({ left, back, cell, reach, share }: Floor, x: number, z: number): number {
   const column = (x - left) / cell;
   const row = (z - back) / cell;

@@ -17,7 +17,7 @@ export interface View {
   readonly principalPoint: readonly [number, number];
 }
 
-/** The view of the photo's camera, as a square image of `size` pixels. Model space is the camera's own frame. */
+/** Makes the view of the photo's camera, as a square image of `size` pixels. Model space is the camera's own frame. */
 export function photoView(camera: Camera, size: number): View {
   return {
     width: size,
@@ -69,7 +69,7 @@ export function orbitView(positions: Float32Array, options: OrbitOptions): View 
 }
 
 /**
- * The axes of a camera that looks at the model from `yaw` around Y (0 is the front, +Z) and `pitch` above the horizon.
+ * Computes the axes of a camera that sees the model from `yaw` around Y (0 is the front, +Z) and `pitch` above level.
  */
 export function orbitRotation(yawRadians: number, pitchRadians: number): View['rotation'] {
   const [sinYaw, cosYaw] = [Math.sin(yawRadians), Math.cos(yawRadians)];

@@ -115,7 +115,7 @@ export class Channel<Remote extends Functions<Remote>> {
   }
 }
 
-/** The channel to the process or thread that started this one. This process exits when the other one does. */
+/** Opens a channel to the process or thread that started this one. This process exits when that one does. */
 export function parentChannel<Remote extends Functions<Remote>>(handlers: object): Channel<Remote> {
   if (parentPort) return new Channel(parentPort, handlers);
   process.on('disconnect', () => process.exit(1));
@@ -124,13 +124,13 @@ export function parentChannel<Remote extends Functions<Remote>>(handlers: object
   return new Channel(process, handlers);
 }
 
-/** The form in which an error is sent to another thread. Sent as it is, it would lose its class. */
+/** Carries an error to another thread. Sent as it is, it would lose its class. */
 interface SentError {
   readonly type: 'engine' | 'bundle' | 'other';
   readonly code?: EngineErrorCode;
   readonly message: string;
   readonly stack?: string | undefined;
-  /** The message of the cause. */
+  /** The message of the error's cause. */
   readonly cause?: string;
 }
 

@@ -18,7 +18,7 @@ export class ExitError extends Error {
 }
 
 /**
- * The channel to a child process or thread, which also reports how the child ends. All pending calls reject with that
+ * Opens a channel to a child process or thread, and reports how the child ends. All pending calls reject with that
  * `ExitError`, and so do later ones.
  */
 export class Child<Remote extends Functions<Remote>> extends Channel<Remote> {
@@ -60,7 +60,7 @@ export class Child<Remote extends Functions<Remote>> extends Channel<Remote> {
     });
   }
 
-  /** The id of a process that has been started. */
+  /** The process id, once the process has been started. */
   get pid(): number | undefined {
     return (this.endpoint as ChildProcess | undefined)?.pid;
   }

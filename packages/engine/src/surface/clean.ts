@@ -26,12 +26,12 @@ export function clean(mesh: TriangleMesh, minShare = 0.01, minLength = 0.1): Tri
 }
 
 export interface Parts {
-  /** The index of each vertex's connected part. */
+  /** For each vertex, the index of its connected part. */
   readonly partOf: Uint32Array;
   readonly count: number;
 }
 
-/** The volume of each part, summed over tetrahedra from the origin to its triangles; negative for a cavity. */
+/** Computes the volume of each part, summed over tetrahedra from the origin to its triangles. Negative for a cavity. */
 export function partVolumes({ positions, indices }: TriangleMesh, { partOf, count }: Parts): Float64Array {
   const volumes = new Float64Array(count);
   for (let t = 0; t < indices.length; t += 3) {
@@ -46,7 +46,7 @@ export function partVolumes({ positions, indices }: TriangleMesh, { partOf, coun
   return volumes;
 }
 
-/** The longest side of each part's box. */
+/** Measures the longest side of each part's box. */
 export function partLengths(positions: Float32Array, { partOf, count }: Parts): Float64Array {
   const lengths = new Float64Array(count);
   for (let axis = 0; axis < 3; axis++) {
@@ -62,7 +62,7 @@ export function partLengths(positions: Float32Array, { partOf, count }: Parts): 
   return lengths;
 }
 
-/** The connected parts of a mesh. */
+/** Finds the connected parts of a mesh. */
 export function connectedParts({ positions, indices }: TriangleMesh): Parts {
   const parent = new Uint32Array(positions.length / 3);
   for (let vertex = 0; vertex < parent.length; vertex++) parent[vertex] = vertex;

@@ -29,12 +29,12 @@ const minCosine = 0.2;
 const flipPenalty = 1e6;
 
 class Collapser {
-  /** The number of triangles left. */
+  /** How many triangles are left. */
   count: number;
   readonly #positions: Float64Array;
   /** A triangle that is gone has three equal corners. */
   readonly #indices: Uint32Array;
-  /** The first corners of each vertex's triangles. */
+  /** For each vertex, the first corners of its triangles. */
   readonly #around: number[][];
   /** Ten numbers per vertex: the upper triangle of its symmetric 4 x 4 matrix, row by row. */
   readonly #quadrics: Float64Array;
@@ -82,7 +82,7 @@ class Collapser {
     return [this.#positions[3 * vertex]!, this.#positions[3 * vertex + 1]!, this.#positions[3 * vertex + 2]!];
   }
 
-  /** The corners of a triangle in order, starting at one of them. */
+  /** Returns the corners of a triangle in order, starting at one of them. */
   #corners(t: number, first: number): Point {
     const [a, b, c] = [this.#indices[t]!, this.#indices[t + 1]!, this.#indices[t + 2]!];
     return first === a ? [a, b, c] : first === b ? [b, c, a] : [c, a, b];
@@ -111,7 +111,9 @@ class Collapser {
     this.#queue.push([a, b, this.#versions[a]! + this.#versions[b]!], this.#best(a, b).cost);
   }
 
-  /** The point of least error among both ends and the middle. The exact minimum looks the same at 2,000 triangles. */
+  /**
+   * Chooses the point with the least error: an end, or the middle. The exact minimum looks the same at 2,000 triangles.
+   */
   #best(a: number, b: number): { position: Point; cost: number } {
     const [from, to] = [this.#at(a), this.#at(b)];
     const middle: Point = [(from[0] + to[0]) / 2, (from[1] + to[1]) / 2, (from[2] + to[2]) / 2];
@@ -178,7 +180,7 @@ class Collapser {
   }
 }
 
-/** The normal of a triangle, as long as twice its area. */
+/** Computes the normal of a triangle. Its length is twice the triangle's area. */
 function cross(a: Point, b: Point, c: Point): Point {
   const [ux, uy, uz] = [b[0] - a[0], b[1] - a[1], b[2] - a[2]];
   const [vx, vy, vz] = [c[0] - a[0], c[1] - a[1], c[2] - a[2]];

@@ -28,8 +28,8 @@ const tolerance = 0.5;
 const minResolution = 24;
 
 /**
- * The surface of a sampled field: a closed, outward wound 2-manifold without islands, of as many triangles as its shape
- * needs, but at most `maxTriangles`.
+ * Extracts the surface of a sampled field: a closed 2-manifold, wound outward, without islands. It has as many
+ * triangles as its shape needs, but at most `maxTriangles`.
  *
  * Changes `sampled`: bridges that join loose parts are written into it (see `joinParts`).
  *

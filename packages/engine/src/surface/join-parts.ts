@@ -70,7 +70,7 @@ const between = (a: Point, b: Point, share: number): Point => [
   a[2] + (b[2] - a[2]) * share,
 ];
 
-/** The shortest hidden gap between a vertex of the part and its nearest point of the body, if shorter than `reach`. */
+/** Finds the shortest hidden gap between a vertex of the part and a point of the body, if shorter than `reach`. */
 function shortestHiddenGap(
   part: readonly Point[],
   body: PointGrid,

@@ -1,5 +1,6 @@
 /**
- * The triangles for each of the 256 ways in which a cube's corners can be inside or outside, derived by code.
+ * Lists the triangles for each of the 256 ways in which a cube's corners can be inside or outside. The table is derived
+ * by code.
  *
  * Corners are numbered x + 2y + 4z, edges by their lower corner and axis. On every face, crossings are joined so that
  * inside corners stay apart where the face is ambiguous. Two cubes that share a face therefore join the same crossings,
@@ -16,7 +17,7 @@ export const edgeCorners: readonly (readonly [corner: number, axis: number])[] =
 const edgeBetween = (a: number, b: number) =>
   edgeCorners.findIndex(([corner, axis]) => corner === Math.min(a, b) && corner + (1 << axis) === Math.max(a, b));
 
-/** The corners of each face in counter-clockwise order seen from outside the cube. */
+/** Lists the corners of each face, counterclockwise as seen from outside the cube. */
 const faces: readonly (readonly number[])[] = [0, 1, 2].flatMap((axis) => {
   const u = 1 << ((axis + 1) % 3);
   const v = 1 << ((axis + 2) % 3);
@@ -24,13 +25,13 @@ const faces: readonly (readonly number[])[] = [0, 1, 2].flatMap((axis) => {
   return [low, low.map((corner) => corner + (1 << axis)).reverse()];
 });
 
-/** The two faces of each edge. The crossings of two edges with a common face are in one plane. */
+/** Lists the two faces of each edge. The crossings of two edges with a common face are in one plane. */
 const facesOfEdge = edgeCorners.map(([corner, axis]) =>
   faces.flatMap((face, f) => (face.includes(corner) && face.includes(corner + (1 << axis)) ? [f] : [])),
 );
 const shareFace = (a: number, b: number) => facesOfEdge[a]!.some((face) => facesOfEdge[b]!.includes(face));
 
-/** The closed polygons of crossings, wound so that they face outside. */
+/** Joins crossings into closed polygons, wound so that they face outside. */
 function polygonsOf(configuration: number): number[][] {
   const inside = (corner: number) => (configuration >> corner) & 1;
   const next = new Map<number, number>();

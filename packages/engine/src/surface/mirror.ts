@@ -2,7 +2,7 @@ import { boxAround, extentOf } from '../base/box.js';
 import type { TriangleMesh } from '../base/mesh.js';
 import { everyNth, PointGrid } from './point-grid.js';
 
-/** The plane of points p with normal · p = offset. The normal has unit length. */
+/** The points p of the plane have normal · p = offset. The normal has unit length. */
 export interface MirrorPlane {
   readonly normal: readonly [number, number, number];
   readonly offset: number;
@@ -109,7 +109,7 @@ export function mirrorsOf({ positions }: TriangleMesh, elevationRadians: number)
 
 const better = (a: Candidate, b: Candidate): Candidate => (b.error < a.error ? b : a);
 
-/** The angle between two planes. A normal and its opposite are the same. */
+/** Computes the angle between two planes. A normal and its opposite are the same. */
 function angleBetween(a: number, b: number): number {
   const turn = Math.abs(a - b) % Math.PI;
   return Math.min(turn, Math.PI - turn);

@@ -16,7 +16,7 @@ export class PointGrid {
     else this.#points.set(key, [point]);
   }
 
-  /** The nearest point that is less than `limit` away, and its distance. `limit` is at most the reach. */
+  /** Finds the nearest point that is less than `limit` away, and its distance. `limit` is at most the reach. */
   nearest([x, y, z]: Point, limit = this.#reach): { readonly point: Point | undefined; readonly distance: number } {
     const [i, j, k] = this.#cubeOf([x, y, z]);
     let squared = limit * limit;
@@ -40,7 +40,7 @@ export class PointGrid {
 /** Cubes 1024 apart share a key, which only makes the search compare more points. */
 const keyOf = (i: number, j: number, k: number): number => ((i & 1023) << 20) | ((j & 1023) << 10) | (k & 1023);
 
-/** The vertices of a mesh whose number is a multiple of `step`. */
+/** Selects the vertices of a mesh whose number is a multiple of `step`. */
 export function everyNth(positions: Float32Array, step: number): Point[] {
   const points: Point[] = [];
   for (let i = 0; i < positions.length; i += 3 * step)

@@ -86,7 +86,7 @@ async function simplifyFast(mesh: TriangleMesh, triangles: number, maxError: num
   return mesh;
 }
 
-/** The target of each attempt, as a multiple of `triangles`. A larger target causes fewer folds. */
+/** Each attempt has this target, as a multiple of `triangles`. A larger target causes fewer folds. */
 const attempts = [1, 1, 1, 1, 3, 6];
 
 /** Locks all vertices of triangles that have a locked one. */

@@ -1,6 +1,6 @@
 import type { TexturedMesh, TriangleMesh } from '../base/mesh.js';
 
-/** The mesh without UV seams: joins vertices of equal positions, which splitting does not change. */
+/** Joins vertices of equal positions, which splitting leaves unchanged, and so removes UV seams. */
 export function welded({ positions, indices }: TexturedMesh): TriangleMesh {
   const ids = new Map<string, number>();
   const source = Array.from({ length: positions.length / 3 }, (_, i) => {

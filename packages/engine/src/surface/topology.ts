@@ -1,9 +1,9 @@
 import { cornersByVertex, nextCorner, type TriangleMesh } from '../base/mesh.js';
 
 /**
- * The vertices at which the mesh is not a closed, consistently wound 2-manifold, in ascending order: those of triangles
- * that repeat a vertex, of directed edges that do not occur exactly once in either direction, and those whose triangles
- * do not form a single fan.
+ * Finds the vertices at which the mesh is not a closed, consistently wound 2-manifold, in ascending order: those of
+ * triangles that repeat a vertex, of directed edges that do not occur exactly once in either direction, and those whose
+ * triangles do not form a single fan.
  */
 export function nonManifoldVertices({ positions, indices }: TriangleMesh): Uint32Array {
   const vertexCount = positions.length / 3;

@@ -3,7 +3,7 @@ import { tilt } from './pose.js';
 
 const degree = Math.PI / 180;
 
-/** The usual angle of photos of an object on a table. */
+/** Photos of an object on a table usually have this angle. */
 const usual: Elevation = { radians: 15 * degree, spreadRadians: 15 * degree };
 
 /** Points this close to the lowest one, as a share of the model's size, touch the ground. */
@@ -41,7 +41,7 @@ function sortedByX(positions: Float32Array): Float32Array {
   return sorted;
 }
 
-/** The area spanned by the points on the ground / the area spanned by all points, seen from above. */
+/** Divides the area spanned by the points on the ground by the area spanned by all points, as seen from above. */
 function footing(points: Float32Array): number {
   let [lowest, highest] = [Infinity, -Infinity];
   for (let i = 1; i < points.length; i += 3) {
@@ -61,7 +61,9 @@ function footing(points: Float32Array): number {
 const hullArea = (points: Float32Array, maxHeight: number): number =>
   areaBelow(points, maxHeight, 1) + areaBelow(points, maxHeight, -1);
 
-/** The area between the x axis and the chain of the hull that is farthest in the direction of z times `sign`. */
+/**
+ * Computes the area between the x axis and the chain of the hull that is farthest in the direction of z times `sign`.
+ */
 function areaBelow(points: Float32Array, maxHeight: number, sign: 1 | -1): number {
   // Corners of the chain: x and z of each.
   const chain = new Float64Array((2 * points.length) / 3);

@@ -16,7 +16,7 @@ const depthMapSize = 1024;
 /** A point this far behind the nearest surface, as a share of the object's size, still counts as visible. */
 const depthBias = 0.012;
 
-/** The depth bias of a mirrored point is larger, because the two sides are only nearly mirror images. */
+/** Mirrored points have a larger depth bias, because the two sides are only nearly mirror images. */
 const mirroredDepthBias = 0.03;
 
 /** Largest difference, in sRGB values of 0..1: the two sides are lit differently even if their colors are equal. */
@@ -141,8 +141,8 @@ function lookAtVertices(
 }
 
 /**
- * The mean difference of the colors of the two sides where the photo shows both, as sRGB in 0..1, because a shape can
- * be symmetric by chance. If the photo shows little of the second side, the plane is accepted narrowly.
+ * Computes the mean difference between the colors of the two sides where the photo shows both, as sRGB in 0..1, because
+ * a shape can be symmetric by chance. If the photo shows little of the second side, the plane is accepted narrowly.
  */
 function mirroredDifference(own: SeenVertices, across: SeenVertices): number {
   let [sum, pairs] = [0, 0];
@@ -160,7 +160,7 @@ function mirroredDifference(own: SeenVertices, across: SeenVertices): number {
   return pairs < 24 ? 0.9 * maxMirroredDifference : sum / pairs;
 }
 
-/** The correction of the vertices' mirrored colors, [3·V], with which they meet the photo's own without a step. */
+/** Corrects the vertices' mirrored colors, [3·V], so that they meet the photo's own without a step. */
 function mirroredCorrection(mesh: TriangleMesh, own: SeenColors, across: SeenColors): Float32Array {
   const both = own.seen.map((seen, i) => seen * across.seen[i]!);
   return spreadDifference(mesh, own.colors, across.colors, both);
@@ -187,8 +187,8 @@ function spreadDifference(mesh: TriangleMesh, to: Float32Array, from: Float32Arr
 }
 
 /**
- * The decoder's colors plus a correction: their difference from the photo's colors, where it shows the surface, spread
- * over the rest. So there is no step at the border, and the decoder's own pattern stays.
+ * Corrects the decoder's colors: where the photo shows the surface, by the difference, and elsewhere by that difference
+ * spread over the rest. There is no step at the border, and the decoder's own pattern stays.
  */
 function corrected(mesh: TriangleMesh, decoder: Float32Array, { colors, seen }: SeenColors) {
   const correction = spreadDifference(mesh, colors, decoder, seen);
@@ -248,8 +248,8 @@ function paint(
 }
 
 /**
- * The photo at about 160 pixels a side, for the far side, which seldom repeats details of the front (a label, a lens, a
- * face) but nearly always its colors.
+ * Reduces the photo to about 160 pixels a side, for the far side, which seldom repeats details of the front (a label, a
+ * lens, a face) but nearly always its colors.
  */
 function blur({ width: size, data }: LinearImage): LinearImage {
   const step = Math.max(1, Math.round(size / 160));

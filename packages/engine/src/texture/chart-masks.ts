@@ -1,6 +1,6 @@
 import type { Charts } from './charts.js';
 
-/** The cells of a square grid that a chart touches. */
+/** Marks the cells of a square grid that a chart touches. */
 export interface Mask {
   /** The position of the grid's corner, in the units of `Charts.flat`. */
   readonly left: number;

@@ -1,7 +1,7 @@
 import { chartBounds, type Mask, masksOf } from './chart-masks.js';
 import type { Charts } from './charts.js';
 
-/** The positions of charts in a square atlas. Lengths are in the units of `Charts.flat`. */
+/** Places charts in a square atlas. Lengths are in the units of `Charts.flat`. */
 export interface Packing {
   /** [2·charts] x and y to add to a chart's flat coordinates, which are then within 0..side. */
   readonly offsets: Float64Array;
@@ -40,8 +40,8 @@ export function packCharts(charts: Charts, padding: number): Packing {
 }
 
 /**
- * The charts from large to small, except for the three largest, whose order decides how well the others fit. Trying all
- * six orders with the ten largest charts gains 2.5 % of pixels per axis.
+ * Orders the charts from large to small, except for the three largest, whose order decides how well the others fit.
+ * Trying all six orders of these with the ten largest charts gains 2.5 % of pixels per axis.
  */
 function bestOrder(masks: readonly Mask[]): readonly number[] {
   const byArea = Array.from(masks.keys()).sort((a, b) => masks[b]!.area - masks[a]!.area);
@@ -64,7 +64,7 @@ function bestOrder(masks: readonly Mask[]): readonly number[] {
 }
 
 class Atlas {
-  /** The side, in cells, of the square that contains the charts placed so far. */
+  /** The charts placed so far fit in a square with this side, in cells. */
   side = 0;
   #width = 2 * cellsAcross;
   /** [width·width] the last occupied column up to each column of each row, or -1. Shows how far to move a chart. */
@@ -89,7 +89,7 @@ class Atlas {
     return { column, row };
   }
 
-  /** The first column less than `end` where a chart fits with its top at a row, or -1. */
+  /** Finds the first column less than `end` where a chart fits with its top at a row. Returns -1 if there is none. */
   #firstFree({ runs }: Mask, top: number, end: number): number {
     let column = 0;
     for (let run = 0; run < runs.length && column < end; ) {

@@ -1,6 +1,6 @@
 import type { TexturedMesh } from '../base/mesh.js';
 
-/** The texels that a mesh's charts cover, as points on its triangles. */
+/** Lists the texels that a mesh's charts cover, as points on its triangles. */
 export interface Texels {
   /** [size·size] the triangle of each texel, row by row from the top, or -1. */
   readonly triangleOf: Int32Array;
@@ -23,7 +23,7 @@ export function texelsOf(mesh: TexturedMesh, size: number): Texels {
   return texels;
 }
 
-/** The point of the surface at a texel. Reuse one for all texels. */
+/** A point of the surface at a texel. Reuse one for all texels. */
 export class SurfacePoint {
   readonly #indices: Uint32Array;
   readonly #texels: Texels;

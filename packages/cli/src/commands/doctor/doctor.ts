@@ -114,10 +114,7 @@ async function nearestFolder(path: string): Promise<string> {
   return (await stat(path).catch(() => undefined)) ? path : nearestFolder(parent);
 }
 
-/**
- * Reads the profile. If that fails, reports the problem and returns an empty profile, so that the other checks still
- * run.
- */
+/** Reads the profile. If that fails, reports it and returns an empty profile, so that the other checks still run. */
 async function profileAndFinding(): Promise<{ profile: Profile; finding: Finding }> {
   const topic = 'profile';
   try {

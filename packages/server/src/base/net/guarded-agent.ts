@@ -3,10 +3,7 @@ import { Agent, buildConnector } from 'undici';
 import { isAllowedTarget, literalAddress, type TargetRules } from './address.js';
 import { resolveName } from './resolve-name.js';
 
-/**
- * The host is an address that users must not make this server connect to, or a name that resolves only to such
- * addresses.
- */
+/** The host is an address that users must not make this server connect to, or resolves only to such addresses. */
 export class ForbiddenAddressError extends Error {
   override readonly name = 'ForbiddenAddressError';
   readonly code = 'GEN3D_FORBIDDEN_ADDRESS';
@@ -28,8 +25,7 @@ export function guardedAgent({ connectTimeoutMs, nameServers, ...rules }: GuardO
   const isAllowed = (address: string) => isAllowedTarget(address, rules);
 
   /**
-   * Runs as the connection's own lookup: the connection dials exactly the addresses that passed, which defeats DNS
-   * rebinding.
+   * Replaces the connection's lookup, so that it dials exactly the addresses that passed. This defeats DNS rebinding.
    */
   async function guardedLookup(host: string, { family }: LookupOptions): Promise<LookupAddress[]> {
     const found = await resolveName(host, nameServers);

@@ -8,10 +8,7 @@ import { DatabaseUnavailableError } from '../../data/db/unavailable.js';
 const connectTimeoutMs = 5_000;
 /** Our statements take milliseconds. After this long without a response, the connection counts as lost. */
 const queryTimeoutMs = 30_000;
-/**
- * The server cancels a statement earlier than the client gives up, because a client that stops waiting does not stop
- * it.
- */
+/** The server cancels a statement before the client gives up, because a client that stops waiting does not end it. */
 const statementTimeoutMs = 20_000;
 /** Releases the locks of a process that was stopped or disconnected during a transaction. */
 const idleInTransactionMs = 10_000;

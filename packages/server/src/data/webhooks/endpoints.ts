@@ -43,10 +43,7 @@ export class Endpoints {
     return { url, secret: await this.#box.open(sealed_secret, accountId), ...eventsOf(final_only), health };
   }
 
-  /**
-   * Returns the endpoint for a claimed delivery. Undefined if the event or the endpoint has been dropped in the
-   * meantime.
-   */
+  /** Returns the endpoint for a claimed delivery. Undefined if the event or the endpoint was dropped meanwhile. */
   async ofDelivery({ seq, lease_token, account_id }: OutboxRow): Promise<Endpoint | undefined> {
     const row = await this.#db
       .selectFrom('webhook_endpoints')

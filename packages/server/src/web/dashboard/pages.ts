@@ -10,10 +10,7 @@ import type { Services } from '../http/services.js';
 
 const StyleHashes = z.array(z.string().regex(/^sha256-[\w+/=]+$/));
 
-/**
- * Finds the index page by its package's name, which works in the built package and in the sources. Undefined if not
- * built.
- */
+/** Finds the index page by its package's name, both in the built package and in the sources. Undefined if not built. */
 function indexPage(): string | undefined {
   try {
     return createRequire(import.meta.url).resolve('@gen3d/server/dashboard');

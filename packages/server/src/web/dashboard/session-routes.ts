@@ -134,10 +134,7 @@ export const requireOperator: RequestHandler = (_request, response, next) => {
   throw new HttpError(403, 'operator_only', 'Only the operator of this server may do this');
 };
 
-/**
- * Makes the session's account the caller, as a valid API key does for `/v1`. For a member, all other accounts do not
- * exist.
- */
+/** Makes the session's account the caller, as an API key does for `/v1`. For a member, no other accounts exist. */
 export function actForAccount({ db }: Services): RequestHandler {
   return async (request, response, next) => {
     const identity = identityOf(response);

@@ -17,10 +17,7 @@ interface RunningJob {
   stage?: string;
 }
 
-/**
- * When jobs are expected to finish, from the reports of this server's runners. Jobs that run on other machines have no
- * estimate.
- */
+/** Estimates when jobs finish, from the reports of this server's runners. Jobs on other machines have no estimate. */
 export class EtaEstimator {
   readonly #running = new Map<string, RunningJob>();
   /** Total stage times of the last jobs, in milliseconds. */
