@@ -14,10 +14,7 @@ export interface Matte {
   readonly data: Uint8Array;
 }
 
-/**
- * Finds the box of the pixels that are at least `threshold`. Right and bottom are exclusive. Undefined if there are
- * none.
- */
+/** Finds the box of the pixels that are at least `threshold`. Right and bottom are exclusive. Undefined if none are. */
 export function boundsOf({ width, height, data }: Matte, threshold: number) {
   let [left, top, right, bottom] = [width, height, 0, 0];
   for (let y = 0; y < height; y++) {
