@@ -156,6 +156,22 @@ describe('a pool of one thread', () => {
     expect((await pool.generate(image, small)).glb.length).toBeGreaterThan(0);
   });
 
+  test('a photo that waits for the thread stops waiting when it is aborted, and the thread goes to the next one', async () => {
+    const waiting = new AbortController();
+    const image = await decode(await cutout());
+    const ended: string[] = [];
+    const note = (name: string) => () => void ended.push(name);
+    const running = pool.generate(image, { ...small, onProgress: () => waiting.abort() });
+    await Promise.all([
+      running.then(note('running')),
+      expect(pool.generate(image, { ...small, signal: waiting.signal }))
+        .rejects.toThrow('abort')
+        .then(note('aborted')),
+      pool.generate(image, small).then(note('next')),
+    ]);
+    expect(ended).toEqual(['aborted', 'running', 'next']);
+  });
+
   test('models have the resolution, triangles and texture size of the options', async () => {
     const { glb } = await pool.generate(await cutout(), { resolution: 64, maxTriangles: 1_000, textureSize: 256 });
     const { mesh, baseColor } = await readGlb(Buffer.from(glb));

@@ -95,14 +95,16 @@ export class EnginePool {
   }
 
   /**
-   * Like `Engine.generate`, but on one of the pool's threads. Waits if all of them are busy.
+   * Like `Engine.generate`, but on one of the pool's threads. Waits if all of them are busy. `options.signal` also ends
+   * that wait.
    *
    * @throws {EngineError} if the photo cannot be used
+   * @throws the signal's reason if it aborts
    * @throws the error of a thread that crashed; the pool replaces it
    */
   async generate(photo: Uint8Array | DecodedPhoto, options: PoolGenerateOptions = {}): Promise<PoolGenerated> {
     options.signal?.throwIfAborted();
-    const pipeline = await this.#acquire();
+    const pipeline = await this.#acquire(options.signal);
     try {
       return await pipeline.generate(photo, options);
     } finally {
@@ -120,7 +122,7 @@ export class EnginePool {
     await this.#network.kill();
   }
 
-  async #acquire(): Promise<Pipeline> {
+  async #acquire(signal?: AbortSignal): Promise<Pipeline> {
     for (;;) {
       const free = this.#free.pop();
       if (free) {
@@ -130,10 +132,28 @@ export class EnginePool {
       } else if (this.#count < this.#maxPipelines) {
         return this.#open();
       } else {
-        const released = await new Promise<Pipeline | undefined>((resolve) => this.#waiting.push(resolve));
+        const released = await this.#wait(signal);
         if (released) return released;
       }
     }
+  }
+
+  /** The next pipeline that is released, or undefined if one ended, so that another can be opened. */
+  async #wait(signal?: AbortSignal): Promise<Pipeline | undefined> {
+    signal?.throwIfAborted();
+    return new Promise((resolve, reject) => {
+      const take = (pipeline: Pipeline | undefined) => {
+        signal?.removeEventListener('abort', leave);
+        resolve(pipeline);
+      };
+      const leave = () => {
+        // A pipeline that is given to a photo that no longer waits would be lost.
+        this.#waiting.splice(this.#waiting.indexOf(take), 1);
+        reject(signal?.reason);
+      };
+      signal?.addEventListener('abort', leave, { once: true });
+      this.#waiting.push(take);
+    });
   }
 
   async #open(): Promise<Pipeline> {
