@@ -7,6 +7,7 @@ import { hmac } from '../../base/server-key.js';
 import { isoTime } from '../../base/time.js';
 import { maxRowsRead } from '../db/bounds.js';
 import type { Queryable } from '../db/database.js';
+import { forNoKeyUpdate } from '../db/locks.js';
 import { type Parameters, prepared } from '../db/prepared.js';
 import type { Time } from '../db/time.js';
 import { QuotaError, quotas } from './quotas.js';
@@ -29,7 +30,7 @@ export class ApiKeys {
   }
 
   /**
-   * Makes a key for an account. The key itself is available only now. `name` is for people.
+   * Makes a key for an account. The key itself is available only now. `name` is for people. Must run in a transaction.
    * @throws {QuotaError}
    */
   async create(
@@ -41,6 +42,14 @@ export class ApiKeys {
       apiKey = apiKeyPrefix + randomToken(40),
     }: { name?: string | null; apiKey?: string | undefined } = {},
   ): Promise<{ keyId: string; apiKey: string }> {
+    // Otherwise, concurrent requests would not count each other's keys, or would give one to an account while it is deleted.
+    await db
+      .selectFrom('accounts')
+      .select('id')
+      .where('id', '=', accountId)
+      .where('deleted_at', 'is', null)
+      .$call(forNoKeyUpdate(db))
+      .executeTakeFirstOrThrow();
     const keyId = newUlid();
     const row = {
       id: keyId,

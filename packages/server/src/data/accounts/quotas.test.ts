@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
 import { newAccount, temporaryDatabase } from '../../../test/kit.js';
 import { KeyRing } from '../../base/key-ring.js';
+import { transaction } from '../db/transaction.js';
+import { deleteAccount } from './accounts.js';
 import { ApiKeys, listKeys, revokeKey } from './api-keys.js';
 import { DashboardTokens } from './dashboard-tokens.js';
 import { QuotaError, quotas } from './quotas.js';
@@ -30,6 +32,19 @@ test('an account has at most 100 API keys that work, and keeps as many revoked o
   expect(left.at(-1)).toMatchObject({ key_id: last.keyId, revoked_at: null });
   expect(left.some(({ key_id }) => created.includes(key_id))).toBe(false);
   expect(await tokens.identify(session)).toBeUndefined();
+});
+
+test('the limit of API keys holds for concurrent requests, and a deleted account gets none', async () => {
+  const db = await temporaryDatabase();
+  const keys = new ApiKeys(keyRing);
+  const account = await newAccount(db);
+  for (let i = 2; i < quotas.apiKeys; i++) await keys.create(db, account, i);
+  const create = () => transaction(db, (trx) => keys.create(trx, account, 1_000));
+  const created = await Promise.allSettled(Array.from({ length: 8 }, create));
+  expect(created.filter(({ status }) => status === 'fulfilled')).toHaveLength(2);
+  await transaction(db, (trx) => deleteAccount(trx, account, 2_000));
+  await expect(create()).rejects.toThrow();
+  expect(await listKeys(db, account)).toEqual([]);
 });
 
 test('the 101st session of an account ends its oldest, also one of another key, and none of others', async () => {
