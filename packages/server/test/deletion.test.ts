@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { publicTestKey } from '@gen3d/schema';
 import { sql } from 'kysely';
@@ -209,6 +209,24 @@ test('after a crash between the rows and the files, the next start removes the f
   await until(async () => filesWith(next, id).length === 0);
   expect((await next.call('GET', url)).status).toBe(410);
   expect(existsSync(join(server.config.dataDir, 'assets', id))).toBe(false);
+});
+
+test('what a suspended attempt stores after the deletion is removed, also if the server was off for a month', async () => {
+  const installation = await newInstallation();
+  const server = await startServer({ ...installation });
+  const { assets } = filesOf(server);
+  const id = await jobOn(server);
+  const { modelKey } = await assets.put(id, Buffer.from(secret), Buffer.from(secret));
+  expect((await remove(server, id)).status).toBe(204);
+  await assets.write(modelKey, Buffer.from(secret));
+  await server.close({ graceMs: 0 });
+  const deletedAt = Date.now() - 30 * dayMs;
+  await withDatabase(server, (db) => db.updateTable('deleted_jobs').set({ deleted_at: deletedAt }).execute());
+  const markers = join(assets.folder, '.unsettled');
+  for (const marker of readdirSync(markers)) utimesSync(join(markers, marker), deletedAt / 1_000, deletedAt / 1_000);
+  const next = await startServer({ ...installation });
+  await until(async () => filesWith(next, id).length === 0);
+  expect((await next.call('GET', `/assets/${modelKey}`)).status).toBe(404);
 });
 
 test('a model whose job’s record has expired is deleted by its account', async () => {

@@ -50,13 +50,16 @@ export function startHousekeeping(
       models: async () => {
         if (keepModelsDays !== undefined) await deleteOldModels(db, now, keepModelsDays);
       },
-      deletions: () => forgetDeletions(db, now),
       deliveries: () => deleteOldDeliveries(db, now),
       listeners: () => deleteOldListeners(db, now),
       audit: () => limitAudit(db),
       runners: () => sweepRunners(db, after(currentTime(db), -keptRunnerMs)),
       inputs: () => inputs.sweep(strayBefore, (jobId) => needsInput(db, jobId, keepPhotosDays)),
-      assets: () => assets.sweep(strayBefore, (jobId) => outcomeOfJob(db, jobId)),
+      assets: async () => {
+        await assets.sweep(strayBefore, (jobId) => outcomeOfJob(db, jobId));
+        // Afterwards, because the sweep keeps the files of jobs that it does not know, however long no server ran.
+        await forgetDeletions(db, now);
+      },
     });
   };
   const failed = (error: unknown, step?: string) => {

@@ -77,10 +77,8 @@ export class S3AssetStore implements AssetStore {
   }
 
   async erase(jobId: string): Promise<void> {
-    for (const start of [`${assetsPrefix}${jobId}/`, `${unsettledPrefix}${jobId}.`]) {
-      for await (const { key } of this.#bucket.list(start, requestTimeoutMs)) {
-        await this.#bucket.remove(key, requestTimeoutMs);
-      }
+    for await (const { key } of this.#bucket.list(`${assetsPrefix}${jobId}/`, requestTimeoutMs)) {
+      await this.#bucket.remove(key, requestTimeoutMs);
     }
   }
 

@@ -58,6 +58,18 @@ describe.each([
     expect(await unsettled()).toEqual([]);
   });
 
+  test('what an attempt still writes while its job is erased is removed by the sweep', async () => {
+    const { store, has, unsettled } = emptyStore();
+    const job = newUlid();
+    // Its process is suspended before it writes the last file, and killed after that.
+    const { modelKey, thumbnailKey } = await store.put(job, model, thumbnail);
+    await store.erase(job);
+    await store.write(modelKey, model);
+    await store.sweep(later(), async () => ({ finished: true, modelKey: null }));
+    expect(await Promise.all([modelKey, thumbnailKey].map(has))).toEqual([false, false]);
+    expect(await unsettled()).toEqual([]);
+  });
+
   describe('an attempt', () => {
     test('that lost the job removes its own files, and none of the winning attempt', async () => {
       const { store, has, unsettled } = emptyStore();

@@ -45,7 +45,11 @@ export interface AssetStore {
   /** Removes the files of an attempt that lost its lease. */
   discard(keys: AssetKeys): Promise<void>;
 
-  /** Removes the files of all attempts at a job. Idempotent. @throws if the store is unavailable */
+  /**
+   * Removes the files of all attempts at a job, but not their markers: an attempt may still be writing, and the sweep
+   * removes what it has written. Idempotent.
+   * @throws if the store is unavailable
+   */
   erase(jobId: string): Promise<void>;
 
   /**

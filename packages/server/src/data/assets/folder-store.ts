@@ -1,4 +1,4 @@
-import { mkdir, opendir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, opendir, readdir, readFile, rm, rmdir, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { syncFolder } from '@gen3d/engine/files';
 import { writeDurably } from '../../base/durable-file.js';
@@ -90,9 +90,6 @@ export class FolderAssetStore implements AssetStore {
   }
 
   async erase(jobId: string): Promise<void> {
-    for (const marker of await this.#markers()) {
-      if (marker.startsWith(`${jobId}.`)) await rm(join(this.folder, unsettled, marker), { force: true });
-    }
     await rm(join(this.folder, jobId), { recursive: true, force: true });
     await syncFolder(this.folder);
   }
@@ -126,6 +123,8 @@ export class FolderAssetStore implements AssetStore {
 
   async #remove(attempt: string): Promise<void> {
     await rm(join(this.folder, attempt), { recursive: true, force: true });
+    // Fails if the job has other attempts.
+    await rmdir(join(this.folder, dirname(attempt))).catch(() => {});
     await rm(this.#markerPath(attempt), { force: true });
   }
 }
