@@ -24,7 +24,7 @@ export interface Conversion {
   readonly files: readonly ModelFile[];
   /** Sentences for people about the written model. */
   readonly notes: readonly string[];
-  /** Only of the formats for printing. */
+  /** Present only for the formats that 3D printers use. */
   readonly printCheck?: PrintCheck;
 }
 

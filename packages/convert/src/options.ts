@@ -8,7 +8,7 @@ export type ModelFormat = (typeof modelFormats)[number];
 /** Slicers read these formats, whose unit is the millimeter. */
 export const printFormats: readonly ModelFormat[] = ['stl', '3mf'];
 
-/** Makes the longest side of a model for printing this long if no size is given. In meters. */
+/** Without a size, the longest side of a model for printing gets this length, in meters. */
 export const defaultPrintSize = 0.1;
 
 /** Scales the model so that one of its sides has this length. The proportions stay. */
@@ -31,7 +31,7 @@ export interface ModelOptions {
   readonly texture?: number;
   /** Converts the textures to this format. Default: they stay as they are. */
   readonly textureFormat?: 'jpeg' | 'webp';
-  /** Undefined and `none` write a GLB that needs no decoder. */
+  /** Compresses the geometry. With `none`, the default, a GLB needs no decoder. */
   readonly compress?: 'meshopt' | 'draco' | 'none';
   /** How many further GLBs to make. Each has half the triangles of the one before, and textures with half its side. */
   readonly lod?: number;
@@ -44,7 +44,7 @@ interface OptionText {
   readonly description: string;
   /** The option has an effect only with these formats. */
   readonly formats: readonly ModelFormat[];
-  /** All values, if there are few. */
+  /** The allowed values, if there are few. */
   readonly choices?: readonly string[];
   /** @throws {ConversionError} that says what is wrong with the text, without the name of the option */
   readonly parse: (text: string) => ModelOptions;

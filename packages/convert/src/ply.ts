@@ -15,10 +15,10 @@ const vertexBytes = 6 * 4 + 3;
 const faceBytes = 1 + 3 * 4;
 
 /**
- * Binary PLY with a color per vertex. A unit is a meter, and a comment says so and which axis is up.
+ * Writes a binary PLY with a color per vertex. The unit is the meter. A comment in the file says so, and which axis is
+ * up.
  *
- * @throws {ConversionError} if a texture cannot be decoded
- * Source: G. Turk, The PLY Polygon File Format (1994).
+ * @throws {ConversionError} if a texture cannot be decoded Source: G. Turk, The PLY Polygon File Format (1994).
  */
 export async function writePly(
   { parts, materials, credits }: ModelContent,

@@ -4,8 +4,8 @@ const headerBytes = 80;
 const triangleBytes = 50;
 
 /**
- * Binary STL: only the shape. The format has no unit. Slicers read millimeters, so a unit is a millimeter, which the header
- * says to people.
+ * Writes a binary STL, which contains only the shape. The format has no unit. A unit here is a millimeter, because
+ * slicers assume so, and the header says it to people.
  *
  * Source: 3D Systems, StereoLithography Interface Specification (1989).
  */
@@ -36,7 +36,7 @@ export function writeStl({ parts }: ModelContent, up: 'y' | 'z'): Uint8Array {
   return file;
 }
 
-/** Zero for a triangle without area, which readers then compute themselves. */
+/** Returns zero for a triangle without area. Readers then compute the normal themselves. */
 function facetNormal(a: Float32Array, b: Float32Array, c: Float32Array): number[] {
   const [ux, uy, uz] = [b[0]! - a[0]!, b[1]! - a[1]!, b[2]! - a[2]!];
   const [vx, vy, vz] = [c[0]! - a[0]!, c[1]! - a[1]!, c[2]! - a[2]!];

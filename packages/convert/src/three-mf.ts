@@ -7,8 +7,8 @@ const packageSchemas = 'http://schemas.openxmlformats.org/package/2006';
 const modelPath = '3D/3dmodel.model';
 
 /**
- * 3MF: millimeters, Z up, with the textures. Readers without the materials extension, which most slicers are, ignore colors
- * and read the shape. The thumbnail is a PNG that file managers and slicers show.
+ * Writes a 3MF in millimeters, Z up, with the textures. Readers without the materials extension, such as most slicers,
+ * ignore the colors and read the shape. The thumbnail is a PNG that file managers and slicers show.
  *
  * Source: 3MF Consortium, Core Specification 1.3, and Materials and Properties Extension 1.2.
  */

@@ -10,7 +10,8 @@ const localHeaderBytes = 30;
 const paddingId = 0x1986;
 
 /**
- * USDZ for AR on Apple's devices: a text layer with `UsdPreviewSurface` materials, and the textures. Meters, Y up.
+ * Writes a USDZ for AR on Apple's devices: a text layer with `UsdPreviewSurface` materials, and the textures. The unit
+ * is the meter, and Y is up.
  *
  * Source: OpenUSD, Usdz File Format Specification 1.3, and UsdPreviewSurface Specification 2.6.
  */

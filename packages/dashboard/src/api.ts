@@ -20,10 +20,10 @@ export function parseResponse<T>(schema: ZodMiniType<T>, body: unknown): T {
   throw new ApiError(0, 'This page does not understand the server’s response. Reload the page.');
 }
 
-/** Client for the routes below /dashboard/api. Its methods throw {@link ApiError}. */
+/** Calls the routes below /dashboard/api. The methods throw {@link ApiError}. */
 export interface Api {
   get<T>(path: string, schema: ZodMiniType<T>): Promise<T>;
-  /** Undefined if the server has no such file. */
+  /** Downloads a file. Undefined if the server has no such file. */
   getFile(path: string): Promise<Blob | undefined>;
   /** Resolves to the body of the response, which is undefined if there is none. */
   send(

@@ -11,7 +11,7 @@ const dateTimeFormat = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', t
 export const dateTime = (iso: string): string => dateTimeFormat.format(new Date(iso));
 
 const exactFormat = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium' });
-/** To the second. */
+/** Formats a time to the second. */
 export const exactDateTime = (iso: string): string => exactFormat.format(new Date(iso));
 
 const relativeFormat = new Intl.RelativeTimeFormat('en', { numeric: 'auto', style: 'short' });

@@ -17,7 +17,7 @@ export async function setHidden(api: Api, ids: readonly string[], hidden: boolea
 /** Cancels an unfinished job. @throws {ApiError} */
 export const cancelJob = (api: Api, id: string): Promise<unknown> => api.send('POST', `/gallery/${id}/cancel`);
 
-/** What the user confirms before `deleteJob`. */
+/** The user confirms this before `deleteJob`. */
 export const deleteConsequence =
   'The model, the photo and the name are removed for good. Links to the model stop working.';
 

@@ -60,7 +60,7 @@ const account = { account_id: z.string(), name: z.string(), sandbox: z.boolean()
 export const Account = z.object(account);
 export type Account = z.infer<typeof Account>;
 
-/** `operator_password`: whether the operator has set one. */
+/** `operator_password` says whether the operator has set a password. */
 const session = { operator_password: z.boolean() };
 /** `accounts`: for the operator, the first 100 and the chosen one. `charges`: whether any rate is above 0. If none is, the dashboard shows no amounts of money. */
 const signedIn = { ...session, charges: z.boolean(), accounts: z.array(Account) };
@@ -73,12 +73,12 @@ export type Session = z.infer<typeof Session>;
 
 export const ApiKey = z.object({
   key_id: z.string(),
-  /** Null for keys created on the command line without one. */
+  /** Null for a key that was created on the command line without a name. */
   name: z.nullable(z.string()),
   /** The key's last four characters, by which people recognize it. */
   ending: z.string(),
   created_at: z.string(),
-  /** To the minute; null before the first use. */
+  /** Accurate to the minute; null before the first use. */
   last_used_at: z.nullable(z.string()),
   revoked_at: z.nullable(z.string()),
 });
@@ -115,7 +115,7 @@ export const SpendHistory = z.object({ days: z.array(DailySpend) });
 export type SpendHistory = z.infer<typeof SpendHistory>;
 
 const Quota = z.object({ used: z.number(), max: z.number() });
-/** What the account uses of what it may store. `jobs_without_model`: those that failed or were canceled. */
+/** How much the account has stored, and how much it may store. `jobs_without_model` counts failed and canceled jobs. */
 export const QuotaList = z.object({
   jobs_today: Quota,
   open_jobs: Quota,
@@ -132,7 +132,7 @@ export const EventEntry = z.object({
   status: z.nullable(JobStatus),
   progress: z.nullable(z.number()),
   /**
-   * Before its first attempt, before a retry, a dead letter, delivered, or dropped because its endpoint was removed.
+   * The event awaits its first attempt or a retry, is a dead letter, or was delivered, or dropped with its endpoint.
    */
   state: z.enum(['waiting', 'retrying', 'dead', 'delivered', 'dropped']),
   attempts: z.number(),
@@ -156,7 +156,7 @@ export const Delivery = z.object({
   started_at: z.string(),
   took_ms: z.number(),
   request: z.object({ url: z.string(), headers: z.record(z.string(), z.string()), body: z.string() }),
-  /** Null when none arrived; `failure` then says why. */
+  /** Null if no response arrived; `failure` then says why. */
   response: z.nullable(z.object({ status: z.number(), body: z.string() })),
   failure: z.nullable(z.string()),
 });
@@ -169,7 +169,7 @@ export type StageTime = z.infer<typeof StageTime>;
 
 /** Fields of a job that the task object does not have. */
 export const JobDetails = z.object({
-  /** While the job is open or can be tried again. */
+  /** Null once the job has ended and cannot be tried again. */
   image_url: z.nullable(z.string()),
   attempts: z.number(),
   cost_usd: z.nullable(z.number()),
@@ -191,7 +191,7 @@ export const Runner = z.object({
   instance: z.string(),
   bundle: z.string(),
   device: z.string(),
-  /** Name of the graphics adapter, where there is one. */
+  /** The graphics adapter's name; null if there is none. */
   adapter: z.nullable(z.string()),
   /** The job whose inference is running. Null if the runner is idle. */
   task_id: z.nullable(z.string()),
@@ -217,7 +217,7 @@ export const Overview = z.object({
   platform: z.string(),
   uptime_seconds: z.number(),
   memory_bytes: z.number(),
-  /** Free space of the disk with the data directory. */
+  /** Free space on the disk with the data directory. */
   free_disk_bytes: z.number(),
 });
 export type Overview = z.infer<typeof Overview>;
@@ -247,7 +247,7 @@ export type OpenJob = z.infer<typeof OpenJob>;
 export const OpenJobPage = z.object({ jobs: z.array(OpenJob), next_cursor: NextCursor });
 export type OpenJobPage = z.infer<typeof OpenJobPage>;
 
-/** What an operator did. */
+/** Records one action of an operator. */
 export const AuditEntry = z.object({
   entry_id: z.string(),
   /** The operator who did it, for example `operator at 192.0.2.7` or `gen3d admin (OS user root)`. */
@@ -285,7 +285,7 @@ export const OfferedBundle = z.object({
   description: z.string(),
   bytes: z.number(),
   license: z.string(),
-  /** While it runs on a CPU; null if the catalog does not say. */
+  /** How much memory it takes on a CPU; null if the catalog does not say. */
   memory_bytes: z.nullable(z.number()),
   /** The estimated time per photo on the server's CPU; null if the catalog has no estimate. */
   cpu_seconds: z.nullable(z.number()),
@@ -297,7 +297,7 @@ export const BundlePull = z.object({
   name: z.string(),
   status: z.enum(['running', 'done', 'failed', 'canceled']),
   received_bytes: z.number(),
-  /** 0 until it is known. */
+  /** 0 until the size is known. */
   total_bytes: z.number(),
   /** Why it failed. */
   problem: z.nullable(z.string()),

@@ -36,7 +36,7 @@ export const photoExtensions = Object.values(photoFormats).flatMap(({ extensions
 export const describeFileType = (type: FileType | undefined): string =>
   type ? descriptions[type] : 'not a recognized image';
 
-/** How many of a file's first bytes `sniffFileType` looks at. */
+/** `sniffFileType` needs this many of a file's first bytes. */
 export const sniffedBytes = 1_024;
 
 /** First bytes, as Latin-1 text. */

@@ -6,7 +6,7 @@ import { limits } from './limits.js';
 import { JobStatus } from './task.js';
 import { characterCount, isStorable, notStorable } from './text.js';
 
-/** `input` of an image-to-3d job. */
+/** The `input` of an image-to-3d job. */
 export const ImageTo3dInput = z.object({
   image_urls: z.array(ImageUrl).length(limits.imageUrls, `must contain exactly ${limits.imageUrls} image`),
 });
@@ -63,7 +63,7 @@ export function parseCreateJobRequest(body: unknown): z.ZodSafeParseResult<Creat
   return ReservedTypeRequest.safeParse(body);
 }
 
-/** Query of `GET /v1/jobs`. Numbers are text. */
+/** Describes the query of `GET /v1/jobs`, in which numbers are text. */
 export const ListJobsQuery = z.object({
   status: z.optional(JobStatus),
   limit: z

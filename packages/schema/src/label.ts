@@ -4,7 +4,7 @@ import { firstCharacters, oneLine } from './text.js';
 /** Request header of `POST /v1/jobs` with the job's label, percent-encoded (docs/job-list.md). */
 export const labelHeader = 'x-gen3d-label';
 
-/** Longest label, in characters (code points). */
+/** The maximum length of a label, in characters (code points). */
 export const maxLabelLength = 200;
 
 /** A label as it is stored: one line of at most 200 characters. Null if nothing is left. */

@@ -1,6 +1,6 @@
 /**
- * What a photo lacks for a good model, although a model could be made, as sentences for people: what was seen, then what
- * to do. Jobs, and the `asset.extras.warnings` of a GLB, have the codes. Later versions may add others.
+ * Explains why a photo may not give a good model: each sentence says what was seen, then what to do. Jobs, and the
+ * `asset.extras.warnings` of a GLB, contain the codes. Later versions may add codes.
  */
 export const warningMessages = {
   cut_off: 'The object touches the edges of the photo, and what the photo does not show is missing. Leave a margin.',

@@ -1,4 +1,4 @@
-/** Which events an endpoint receives: of every change of a job, or only of its end. Pings are always sent. */
+/** An endpoint receives events about every change of a job, or only about its end. It always receives pings. */
 export const webhookEvents = ['all', 'final'] as const;
 export type WebhookEvents = (typeof webhookEvents)[number];
 

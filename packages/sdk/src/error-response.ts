@@ -63,7 +63,7 @@ const hasAmounts = having<InsufficientBalanceBody>({ balance_usd: 'number', min_
 /** Identifies the request in the server's log. */
 export const requestId = (response: Response): string | undefined => response.headers.get('x-request-id') ?? undefined;
 
-/** `Retry-After`, in seconds or as a date, converted to milliseconds. Undefined if it is missing or invalid. */
+/** Converts `Retry-After`, in seconds or as a date, to milliseconds. Undefined if it is missing or invalid. */
 export function retryAfterMs(headers: Headers, now: number): number | undefined {
   const value = headers.get('retry-after')?.trim();
   if (!value) return undefined;
@@ -71,7 +71,7 @@ export function retryAfterMs(headers: Headers, now: number): number | undefined 
   return Number.isFinite(ms) ? Math.max(0, ms) : undefined;
 }
 
-/** `Retry-After-Ms`: a more precise pause, which gen3d servers send. Undefined if it is missing or invalid. */
+/** Reads `Retry-After-Ms`, a more precise pause that gen3d servers send. Undefined if it is missing or invalid. */
 export function preciseRetryAfterMs(headers: Headers): number | undefined {
   const value = headers.get('retry-after-ms')?.trim() ?? '';
   return /^\d+$/.test(value) ? Number(value) : undefined;

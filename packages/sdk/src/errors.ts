@@ -15,7 +15,7 @@ export type Gen3dErrorCode =
   | (string & Record<never, never>);
 
 export interface Gen3dErrorDetails {
-  /** HTTP status, if there was a response. */
+  /** The HTTP status, if there was a response. */
   readonly status?: number | undefined;
   /** Identifies the request in the server's log. */
   readonly requestId?: string | undefined;
@@ -90,7 +90,7 @@ export class NotConfiguredError extends Gen3dError {
   override readonly name = 'NotConfiguredError';
 }
 
-/** Still rate limited after all retries, or `retryAfterMs` is more than a minute. */
+/** The client was still rate limited after all retries, or `retryAfterMs` is more than a minute. */
 export class RateLimitError extends Gen3dError {
   override readonly name = 'RateLimitError';
 }

@@ -5,7 +5,9 @@ import { loadSharp, type Sharp } from './sharp.js';
 /** The server scales photos down to this many pixels a side, so sending more does not change the model. */
 const maxUsefulSide = 2_048;
 
-/** From the best to the lowest without a visible effect on the model. With the lowest, an image of `maxUsefulSide` fits. */
+/**
+ * Tried in this order. Even the lowest has no visible effect on the model, and lets an image of `maxUsefulSide` fit.
+ */
 const qualities = [0.95, 0.88, 0.78];
 
 /** Images larger than this are not read, because they are probably videos. */

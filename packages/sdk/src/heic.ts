@@ -30,7 +30,7 @@ export interface Libheif {
   heif_image_handle_release(handle: Handle): void;
 }
 
-/** libheif, if the package is installed. It is under the LGPL, so it stays a separate package that users can replace. */
+/** Loads libheif, if it is installed. It is under the LGPL, so it stays a separate package that users can replace. */
 export async function loadLibheif(): Promise<Libheif | undefined> {
   // A variable, because bundlers fail on a literal that they cannot resolve.
   const name = 'libheif-js/wasm-bundle.js';

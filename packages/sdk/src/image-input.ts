@@ -139,7 +139,7 @@ function withoutFitter(isOtherFormat: boolean): string {
   return fileSystem() ? `${remedy}, or install sharp (npm install sharp) to convert it` : remedy;
 }
 
-/** Checked before reading, to avoid loading a video only to reject it. */
+/** Checks the size before reading, to avoid loading a video only to reject it. */
 function requireReadable(name: string, size: number): void {
   if (size > maxSourceBytes) throw invalid(`${name} is ${tooLarge(size)}. Make the image smaller`);
 }
@@ -194,7 +194,7 @@ async function collect(chunks: AsyncIterable<Uint8Array>): Promise<Blob> {
 // A call's arguments are limited by the stack; 32 Ki of them fit everywhere. A multiple of 3 makes the pieces joinable.
 const pieceSize = 3 * 10_922;
 
-/** Standard base64 with padding, without Node's Buffer. */
+/** Encodes standard base64 with padding, without Node's Buffer. */
 function base64(bytes: Uint8Array): string {
   let text = '';
   for (let start = 0; start < bytes.length; start += pieceSize) {

@@ -16,7 +16,7 @@ import { expectBody, having, isJobPage, isTask } from './response-bodies.js';
 import type { Transport } from './transport.js';
 import { type WaitOptions, waitForJob } from './wait.js';
 
-/** What fits in base64 into a body with the public test key, beside the other fields. */
+/** An image of this size still fits, as base64 and with the other fields, into a request with the public test key. */
 const testKeyImageBytes = (testKeyBodyBytes - 4_096) * 0.75;
 
 export interface CreateJobParams {
@@ -27,15 +27,17 @@ export interface CreateJobParams {
   readonly label?: string | undefined;
   /**
    * For networks that make a model in steps, such as TripoSG: another seed makes another model, and more steps take
-   * longer. Other networks fail the job. Only gen3d's own server has this. Default: the network's.
+   * longer. Other networks fail the job. Only gen3d servers have this. Default: the network's settings.
    */
   readonly sampler?: SamplerSettings | undefined;
 }
 
 export interface ListJobsParams {
-  /** Only jobs whose label contains this text, in any case, or whose id starts with it. Only gen3d's own server has it. */
+  /**
+   * Lists jobs whose label contains this text, in any case, or whose id starts with it. Only gen3d servers have this.
+   */
   readonly search?: string | undefined;
-  /** Only jobs with this status. Default: all. */
+  /** Lists only jobs with this status. Default: all. */
   readonly status?: JobStatus | undefined;
   /** The number of jobs per page, 1 to 100. Default 20. */
   readonly limit?: number | undefined;
@@ -235,12 +237,12 @@ export class JobList implements AsyncIterable<Task> {
     this.#first = first;
   }
 
-  /** One page: the first one, or the one after a `next_cursor`. */
+  /** Requests one page: the first, or the one after a `next_cursor`. */
   page(cursor: string | undefined = this.#first): Promise<ListJobsResponse> {
     return this.#fetchPage(cursor);
   }
 
-  /** All pages, each requested only after the previous one has been consumed. */
+  /** Iterates over all pages. Requests each only after the previous one has been consumed. */
   async *pages(): AsyncGenerator<ListJobsResponse, void, undefined> {
     let cursor = this.#first;
     do {

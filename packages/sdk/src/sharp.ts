@@ -15,7 +15,7 @@ export type Sharp = (
   options: { failOn: 'error' } | { raw: { width: number; height: number; channels: 4 } },
 ) => SharpImage;
 
-/** sharp, if the package is installed. */
+/** Loads sharp, if the package is installed. */
 export async function loadSharp(): Promise<Sharp | undefined> {
   // A variable, because bundlers fail on a literal that they cannot resolve, and must not bundle a native module.
   const name = 'sharp';

@@ -90,7 +90,7 @@ export async function verifyWebhook(options: VerifyWebhookOptions): Promise<Webh
 export async function signWebhook(options: {
   readonly payload: WebhookPayload;
   readonly secret: string;
-  /** Default: now. */
+  /** The time of the delivery. Default: now. */
   readonly timestamp?: Date | undefined;
 }): Promise<Record<typeof timestampHeader | typeof signatureHeader, string>> {
   const timestamp = (options.timestamp ?? new Date()).toISOString();

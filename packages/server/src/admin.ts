@@ -42,7 +42,7 @@ export interface AdminKey {
   /** Its purpose, if one was given. */
   name: string | null;
   created_at: string;
-  /** To the minute. */
+  /** Accurate to the minute. */
   last_used_at: string | null;
   revoked_at: string | null;
 }
@@ -85,14 +85,16 @@ export interface Admin {
   listDeadLetters(): Promise<AdminDeadLetter[]>;
   /** Delivers one dead letter again, or all since a point in time. Returns how many. */
   replayDeadLetters(which: { eventId: string } | { since: Date }): Promise<number>;
-  /** Path and fragment of a link that signs in one browser as the operator. It works once, within an hour. */
+  /**
+   * Returns the path and fragment of a link that signs in one browser as the operator. It works once, within an hour.
+   */
   signInLink(): Promise<string>;
   /**
    * Protects secrets with a new server key from now on. API keys, webhook secrets, sessions and page cursors stay valid,
    * and running servers learn of it. The secrets of webhook listeners change.
    */
   rotateServerKey(): Promise<void>;
-  /** What operators did, newest last. Of very many entries, only the newest. */
+  /** Lists what operators did, newest last. If there are very many entries, lists only the newest. */
   listAudit(): Promise<AuditEntry[]>;
   close(): Promise<void>;
 }
@@ -120,7 +122,7 @@ async function requireAccount(db: Queryable, account: string): Promise<{ id: str
 
 const deleted = (id: string) => new AdminError(`Account ${id} was deleted in the meantime`);
 
-/** Also cleans the name. */
+/** Cleans the name and returns it. */
 function requireName(name: string): string {
   const { data, error } = Name.safeParse(name);
   if (data === undefined) throw new AdminError(`The name ${error?.issues[0]?.message}`);

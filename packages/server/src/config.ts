@@ -58,7 +58,7 @@ const rateLimit = z.union(
 );
 
 const ratesError = 'must be prices in USD by serving instance, such as {"g6e":0.002}';
-/** JSON in a variable, an object in the file. */
+/** A variable contains JSON, the file contains an object. */
 const rates = z
   .union(
     [

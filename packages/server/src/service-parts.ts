@@ -95,7 +95,7 @@ interface SupervisorContext {
   onJobMessage?: (message: JobMessage) => void;
 }
 
-/** Also returns `announceJob`, which wakes the idle processes of all machines when a job is waiting. */
+/** Returns the supervisor, and `announceJob`, which wakes the idle processes of all machines when a job is waiting. */
 export function createSupervisor({ config, log, db, metrics, wakeup, onEvent, onJobMessage }: SupervisorContext) {
   const announceJob = () => {
     supervisor.wake();

@@ -63,7 +63,7 @@ export async function download(options: DownloadOptions): Promise<void> {
 /** The part of a file that has arrived. */
 interface Part {
   readonly path: string;
-  /** Open for appending. */
+  /** The file is open for appending. */
   readonly file: FileHandle;
   length: number;
   /** Whether the bytes came over more than one connection. */

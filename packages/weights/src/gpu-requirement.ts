@@ -10,8 +10,8 @@ export const cpuMemory = ({ memory }: Pick<Skeleton, 'memory'>, precision: Preci
   (precision === 'int8' ? memory.int8 : undefined) ?? memory.fp32;
 
 /**
- * Why this machine cannot run a bundle that needs a GPU, and what to do. Undefined if it can, or if the bundle needs
- * no GPU. The CPU is accepted only if it is named.
+ * Says why this machine cannot run a bundle that needs a GPU, and what to do. Undefined if it can, or if the bundle
+ * needs no GPU. Accepts the CPU only if it is named.
  */
 export async function requirementProblem(
   manifest: ManifestWithoutGraphs,

@@ -32,7 +32,7 @@ function catalogFolder(): string[] {
   }
 }
 
-/** Where `gen3d models pull` puts bundles. */
+/** Returns the folder into which `gen3d models pull` puts bundles. */
 export const pulledModelsDir = ({ dataDir }: Pick<ModelFolders, 'dataDir'>): string => join(dataDir, 'models');
 
 /** Folders that are or contain bundles, in order of precedence: shipped, pulled, configured. */

@@ -44,23 +44,21 @@ export interface PullOptions {
   /** How many milliseconds to wait before a second try. Default 500. */
   readonly pauseMs?: number;
   readonly checkpoint?: CheckpointOptions;
-  /**
-   * The device on which the bundle is meant to run. Default `auto`. Bundles that need a GPU are refused without one.
-   */
+  /** The device on which the bundle will run. Default `auto`. Bundles that need a GPU are refused without one. */
   readonly device?: Device | undefined;
 }
 
 /** What a pull takes, in bytes. */
 export interface PullRequirements {
   readonly title: string;
-  /** Still to be fetched or copied. */
+  /** How much is still to be fetched or copied. */
   readonly download: number;
-  /** Still to be written, the download included. */
+  /** How much is still to be written, including the download. */
   readonly disk: number;
   readonly freeDisk: number;
-  /** While the network runs on a CPU; undefined if the catalog does not say. */
+  /** How much the network takes on a CPU. Undefined if the catalog does not say. */
   readonly memory: number | undefined;
-  /** Undefined if a CPU is fast enough. */
+  /** How much the network takes on a GPU. Undefined if a CPU is fast enough. */
   readonly gpuMemory: number | undefined;
 }
 

@@ -15,7 +15,7 @@ import { readCheckpoint } from './checkpoint/read-checkpoint.js';
 import { reason } from './download.js';
 import { readSkeleton, type Skeleton } from './skeleton/assemble.js';
 
-/** How to make a bundle of the catalog from its publisher's checkpoint. */
+/** Says how to make a bundle of the catalog from its publisher's checkpoint. */
 export interface CheckpointOptions {
   /** Default fp32: the checkpoint unchanged. */
   readonly precision?: Precision | undefined;
@@ -24,7 +24,7 @@ export interface CheckpointOptions {
    * at the publisher's paths. Default: the publisher's URLs.
    */
   readonly from?: string | undefined;
-  /** Accept a file at `from` that is not the published one, if its tensors have the same names and shapes. */
+  /** Accepts a file at `from` that is not the published one if its tensors have the same names and shapes. */
   readonly allowOtherWeights?: boolean | undefined;
 }
 

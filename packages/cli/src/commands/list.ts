@@ -91,7 +91,7 @@ const stableFields = (task: NamedTask) => [
   task.label ?? '',
 ];
 
-/** How long the stages of a job took, without waiting. Empty if it is not known. */
+/** Says how long the stages of a job took, without waiting. Empty if that is not known. */
 const workTime = ({ work_seconds }: NamedTask) => (work_seconds == null ? '' : duration(1000 * work_seconds));
 
 /** Longer names, in characters, would make the lines of a terminal wrap. */

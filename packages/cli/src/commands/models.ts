@@ -166,7 +166,7 @@ async function verify(names: readonly string[], { selfTest = false }: VerifyOpti
 
 interface TestedCheck {
   readonly check: string;
-  /** Absent if the check was left out. */
+  /** Absent if the check was skipped. */
   readonly passed?: boolean;
   readonly detail: string;
 }

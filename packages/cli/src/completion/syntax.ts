@@ -74,7 +74,7 @@ function possibleValues(name: string, { argChoices }: Pick<Option | Argument, 'a
   return /^(file|path|image|model|output)/.test(name) ? 'files' : 'unknown';
 }
 
-/** All options that take a value. The word after one of them is not a command. */
+/** Lists all options that take a value. The word after one of them is not a command. */
 export function namesWithValue(syntax: readonly CommandSyntax[]): string[] {
   const options = syntax.flatMap(({ options }) => options).filter(({ value }) => value !== undefined);
   return [...new Set(options.flatMap(({ names }) => names))];

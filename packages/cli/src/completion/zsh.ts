@@ -41,7 +41,7 @@ function commandFunction(name: string, { path, options, subcommands, argument }:
 }`;
 }
 
-/** One specification per name, such as `'(-o --output)-o[description]:value:_files'`. */
+/** Writes one specification per name, such as `'(-o --output)-o[description]:value:_files'`. */
 function optionSpecifications({ names, description, value }: OptionSyntax): string[] {
   const text = description.replace(/[[\]\\:]/g, '\\$&');
   const excluded = names.length > 1 ? `(${names.join(' ')})` : '';

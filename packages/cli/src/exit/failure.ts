@@ -22,12 +22,12 @@ export const exitCode = {
   interrupted: 130,
 } as const;
 
-/** Invalid command-line input. Nothing has been sent. The message suggests a correction. */
+/** The command line is invalid, and nothing has been sent. The message suggests a correction. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-/** Ctrl-C or SIGTERM. `hint` explains how to continue. */
+/** The user pressed Ctrl-C, or the process got a SIGTERM. `hint` explains how to continue. */
 export class Interrupted extends Error {
   override readonly name = 'Interrupted';
 
@@ -105,7 +105,7 @@ function messageOf(error: Gen3dError): string {
   return hasId ? `${error.message} (request ${error.requestId})` : error.message;
 }
 
-/** How to receive events without a public https URL. */
+/** Explains how to receive events without a public https URL. */
 export const withoutEndpoint = (receiver = 'http://127.0.0.1:PORT/PATH'): string =>
   `To receive events on your own machine, use \`${nextCommand(`webhook listen --forward-to ${receiver}`)}\``;
 

@@ -31,7 +31,7 @@ export async function listJobs(client: Gen3d, query: ListQuery, signal: AbortSig
   return (await listNamed(client, query, signal)) ?? client.jobs.list(query, { signal }).page();
 }
 
-/** Undefined if the server has no labels. */
+/** Lists jobs with their labels. Undefined if the server has no labels. */
 async function listNamed(client: Gen3d, searchParams: ListQuery, signal: AbortSignal): Promise<JobPage | undefined> {
   const body = await unlessNotFound(client.request('get', '/gen3d/jobs', { searchParams, signal }));
   if (body === undefined || isPage(body)) return body;
@@ -48,7 +48,7 @@ async function unlessNotFound<T>(response: Promise<T>): Promise<T | undefined> {
 const isPage = (body: unknown): body is JobPage =>
   typeof body === 'object' && body !== null && 'jobs' in body && Array.isArray(body.jobs);
 
-/** More candidates do not help to choose. */
+/** A longer list would not help the user to choose. */
 const maxCandidates = 10;
 
 /**

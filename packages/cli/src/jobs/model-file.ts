@@ -18,7 +18,7 @@ export interface WrittenModel {
   readonly bytes: number;
   /** Sentences about the model. */
   readonly notes: readonly string[];
-  /** Only of the formats for printing. */
+  /** Present only for the formats that 3D printers use. */
   readonly printCheck?: PrintCheck | undefined;
 }
 
@@ -81,7 +81,7 @@ async function convert(
 
 const thumbnailSide = 256;
 
-/** Only 3MF has one: the engine is large. */
+/** Loads the engine, which is large, and is therefore called only for 3MF, the one format with a thumbnail. */
 async function renderThumbnail({ parts, materials }: ModelContent): Promise<Uint8Array> {
   const [{ renderPartThumbnails }, { default: sharp }] = await Promise.all([import('@gen3d/engine'), import('sharp')]);
   const { webp } = await renderPartThumbnails(parts, materials);

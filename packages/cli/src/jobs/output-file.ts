@@ -61,7 +61,7 @@ export function modelPath(image: string): string {
 
 const stem = (name: string) => name.slice(0, name.length - extname(name).length) || 'model';
 
-/** Equal for two paths of the same file. macOS and Windows usually ignore the case of letters. */
+/** Returns a key that is equal for two paths of the same file. macOS and Windows usually ignore the case of letters. */
 export function pathKey(path: string, platform = process.platform): string {
   const absolute = resolve(path);
   return platform === 'darwin' || platform === 'win32' ? absolute.toLowerCase() : absolute;
@@ -116,7 +116,9 @@ export async function planOutputs(
   return paths;
 }
 
-/** Equal for two names of the same file, such as a link and its target. Undefined if there is no such file. */
+/**
+ * Returns an id that two names of the same file share, such as a link and its target. Undefined without such a file.
+ */
 export async function fileId(path: string): Promise<string | undefined> {
   const found = await stat(path, { bigint: true }).catch(() => undefined);
   return found && `${found.dev} ${found.ino}`;
@@ -230,7 +232,7 @@ async function replace(draft: string, path: string): Promise<void> {
   }
 }
 
-/** Unlike a rename, a link fails if the file was created in the meantime. */
+/** Moves a draft to its path. Unlike a rename, a link fails if the file was created in the meantime. */
 async function linkNew(draft: string, path: string): Promise<void> {
   try {
     await link(draft, path);

@@ -1,6 +1,6 @@
 import { type Argument, type Command, Help, type HelpConfiguration, type Option } from 'commander';
 
-/** Help without repetitions. The overview of all commands fits on one screen: 24 lines of 80 characters. */
+/** Configures help without repetitions. The overview of all commands fits on one screen: 24 lines of 80 characters. */
 export const helpConfiguration: HelpConfiguration = {
   formatHelp: (command, helper) => (command.parent ? commandHelp(command, helper) : overview(command, helper)),
   commandDescription: describeCommand,
@@ -39,11 +39,11 @@ const rootOf = (command: Command): Command => (command.parent ? rootOf(command.p
 const commandHelp = (command: Command, helper: Help): string =>
   `${Help.prototype.formatHelp.call(helper, command, helper)}\n${commonOptions(rootOf(command))}\n`;
 
-/** Without `--help` and `--version`, which users know. */
+/** Lists options, except `--help` and `--version`, which users know. */
 const commonOptions = ({ options }: Command): string =>
   `Options of every command: ${options.flatMap(({ required, flags }) => (required ? [flags] : [])).join(', ')}`;
 
-/** All commands, with the names of their groups in a column. */
+/** Lists all commands, with the names of their groups in a column. */
 function overview(program: Command, helper: Help): string {
   const commands = helper.visibleCommands(program).filter((command) => command.name() !== 'help');
   const rows: [string, string, string][] = commands.map((command, index) => {

@@ -108,7 +108,7 @@ export async function showDownload(): Promise<DownloadDisplay> {
 
 const barWidth = 24;
 
-/** `encoder.onnx  ██████░░░░  420.1 MB of 839.0 MB, 12.3 MB/s, 34.1 s left` */
+/** Writes, for example, `encoder.onnx  ██████░░░░  420.1 MB of 839.0 MB, 12.3 MB/s, 34.1 s left`. */
 export function downloadLine({ file, received, total }: PullProgress, newBytes: number, elapsedMs: number): string {
   const filled = Math.floor((barWidth * received) / total);
   const bar = '█'.repeat(filled) + '░'.repeat(barWidth - filled);

@@ -40,7 +40,7 @@ export function canReadKeys(): boolean {
   return stdout?.includes('+') === true;
 }
 
-/** https://no-color.org: NO_COLOR with any value but an empty one disables colors. */
+/** NO_COLOR disables colors, unless it is empty (https://no-color.org). */
 export const hasColor = (): boolean => isInteractive() && !process.env.NO_COLOR;
 
 export function paint(color: 'green' | 'red' | 'yellow' | 'dim', text: string): string {

@@ -8,7 +8,7 @@ import { type Column, ShowMore, Table } from './table.js';
 
 const columns: readonly Column[] = [{ name: 'Date' }, { name: 'Action' }, { name: 'Subject' }, { name: 'Who' }];
 
-/** What operators did, newest first. Loads the newest entries again when `revision` changes. */
+/** Lists what operators did, newest first. Loads the newest entries again when `revision` changes. */
 export function AuditLog({ revision }: { revision: unknown }) {
   const { api } = useSession();
   const [entries, setEntries] = useState<AuditEntry[]>([]);

@@ -34,7 +34,7 @@ const purposes = {
   http: 'Makes the model, on a model server',
 } as const;
 
-/** Installed bundles and those of the catalog. Pulls them and chooses which ones the next job uses. */
+/** Lists installed bundles and those of the catalog. Pulls bundles, and chooses those that the next job uses. */
 export function Bundles() {
   const { api } = useSession();
   const [overview, setOverview] = useState<BundleOverview>();

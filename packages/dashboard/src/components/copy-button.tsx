@@ -11,7 +11,7 @@ async function copyText(text: string): Promise<void> {
   area.remove();
 }
 
-/** `name`: name of the text for screen readers, such as `the key`. */
+/** Copies a text. `name` is its name for screen readers, such as `the key`. */
 export function CopyButton({ text, name }: { text: string; name: string }) {
   const [copied, setCopied] = useState(false);
   useEffect(() => {

@@ -28,7 +28,7 @@ const columns: readonly Column[] = [
 
 type OnReplay = (eventId: string) => void;
 
-/** Webhook events. Each row opens to show its deliveries, and a dead letter can be replayed. */
+/** Lists webhook events. Each row opens to show its deliveries, and a dead letter can be replayed. */
 export function EventsTable({ events, onReplay }: { events: readonly EventEntry[]; onReplay: OnReplay }) {
   return (
     <Table columns={columns}>
@@ -107,7 +107,7 @@ function EventRows({ event, onReplay }: { event: EventEntry; onReplay: OnReplay 
 const requestText = ({ url, headers, body }: Delivery['request']) =>
   [`POST ${url}`, ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`), '', body].join('\n');
 
-/** All logged deliveries of an event, with request and response. Reads them again when `version` changes. */
+/** Lists all logged deliveries of an event, with request and response. Reads them again when `version` changes. */
 function Deliveries({ eventId, version }: { eventId: string; version: unknown }) {
   const { api } = useSession();
   const [deliveries, setDeliveries] = useState<Delivery[]>();

@@ -18,7 +18,7 @@ export function Success({ text }: { text: string }) {
   );
 }
 
-/** State of a page whose user does things that may fail: the outcome of the last one. */
+/** Runs actions of the user that may fail, and holds the outcome of the last one for the page to show. */
 export function useAction() {
   const [problem, setProblem] = useState<string>();
   const [success, setSuccess] = useState('');

@@ -19,8 +19,8 @@ const hideBroken = (event: TargetedEvent<HTMLImageElement>) => {
 };
 
 /**
- * blob: URL of a job's photo: this browser's copy, or else, if the job `isOnServer`, the server's. Undefined without
- * either, for a file that the browser cannot show, or if the photo is not `wanted`.
+ * Returns a blob: URL of a job's photo: of this browser's copy, or else, if the job `isOnServer`, of the server's.
+ * Undefined without either, for a file that the browser cannot show, or if the photo is not `wanted`.
  */
 export function usePhoto(jobId: string, isOnServer: boolean, wanted = true): string | undefined {
   const { api } = useSession();
@@ -63,7 +63,7 @@ function useDarkScheme(): boolean {
 }
 
 /**
- * On a dark page, the image with a transparent background, which the sample lacks. Otherwise, the JPEG. Not a `picture`,
+ * Shows the JPEG, or on a dark page the image with a transparent background, which the sample lacks. Not a `picture`,
  * which reports no error if the color scheme changes and the other image is missing.
  */
 function Thumbnail({ url }: { url: string }) {

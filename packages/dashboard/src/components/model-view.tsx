@@ -38,7 +38,9 @@ type Comparison = keyof typeof comparisons;
 /** Models that do not contain the photo's camera, such as the sample, have only these comparisons. */
 const roughComparisons = { none: comparisons.none, beside: comparisons.beside };
 
-/** How far the model turns to each side of the first view. The far side, which no photo shows, stays for those who ask. */
+/**
+ * How far the model turns to each side of the first view. The far side, which no photo shows, appears only on request.
+ */
 const swingRadians = Math.PI / 3;
 const radiansPerSecond = 0.35;
 

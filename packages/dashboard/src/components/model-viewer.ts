@@ -5,7 +5,7 @@ import { $scene } from '@google/model-viewer/lib/model-viewer-base.js';
 import { Mesh, MeshBasicMaterial, MeshStandardMaterial, type Object3D } from 'three';
 import * as z from 'zod/mini';
 
-/** Visible on a light and on a dark background. */
+/** This color is visible on a light and on a dark background. */
 const lineColor = 0x5b7cfa;
 const clayColor = 0xa3988b;
 
@@ -26,7 +26,7 @@ const PhotoView = z.object({
 });
 export type PhotoView = z.infer<typeof PhotoView>;
 
-/** Undefined for a model without it, such as the sample. */
+/** Reads how the photo shows the model. Undefined for a model that does not say, such as the sample. */
 export function photoViewOf(viewer: ModelViewerElement): PhotoView | undefined {
   return PhotoView.safeParse(viewer.originalGltfJson?.asset.extras?.photo).data;
 }
@@ -55,7 +55,7 @@ export function lookFromPhoto(viewer: ModelViewerElement, view: PhotoView): void
   viewer.cameraOrbit = `${yaw}rad ${polarAngle}rad ${distance}m`;
 }
 
-/** Where the photo belongs on top of the model: styles relative to the element. */
+/** Computes where the photo belongs on top of the model, as styles relative to the element. */
 export function photoPlacement(viewer: ModelViewerElement, view: PhotoView) {
   const { clientWidth, clientHeight } = viewer;
   const zoom = distanceOf(view) / viewer.getCameraOrbit().radius;

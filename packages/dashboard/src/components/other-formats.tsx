@@ -4,7 +4,7 @@ import { useState } from 'preact/hooks';
 import { saveBlob, zipped } from '../download.js';
 import { Problem } from './feedback.js';
 
-/** `extension`: of the downloaded file, because an OBJ consists of several files. */
+/** `extension` is that of the downloaded file, because an OBJ consists of several files. */
 const formats: { format: ModelFormat; extension: string; use: string }[] = [
   { format: 'obj', extension: 'zip', use: 'OBJ, with texture, as ZIP' },
   { format: 'stl', extension: 'stl', use: 'STL, for 3D printing' },

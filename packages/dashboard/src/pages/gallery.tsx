@@ -27,7 +27,7 @@ function filtersOf({ view, sort, search }: GalleryChoice): URLSearchParams {
   return filters;
 }
 
-/** Why the list is empty. */
+/** Says why the list is empty. */
 function emptyMessage({ view, search }: GalleryChoice): string {
   if (search) return `No jobs match “${search}”.`;
   return `No jobs in “${viewLabels[view]}”.`;
@@ -230,7 +230,7 @@ const samples = [
   { name: 'toy truck', url: toyTruck },
 ];
 
-/** Three photos to try. Calls `onChoose` with the one that is clicked. */
+/** Offers three photos to try. Calls `onChoose` with the one that is clicked. */
 function SamplePhotos({ onChoose }: { onChoose: (photo: File) => void }) {
   const [problem, setProblem] = useState<string>();
   const choose = async ({ name, url }: (typeof samples)[number]) => {

@@ -233,7 +233,7 @@ function JobActions(props: { job: GalleryJob; act: (request: () => Promise<unkno
   );
 }
 
-/** How long each stage of a job took, in order. The rest of `tookMs` is the queue. */
+/** Shows how long each stage of a job took, in order. The rest of `tookMs` is the queue. */
 function StageTimes({ stages, tookMs }: { stages: readonly StageTime[]; tookMs: number }) {
   const worked = stages.reduce((sum, { ms }) => sum + ms, 0);
   return (

@@ -49,7 +49,7 @@ export function OperatorPage() {
   const [nextCursor, setNextCursor] = useState<string>();
   const { problem, success, run } = useAction();
   const [creditedAccount, setCreditedAccount] = useState<OperatorAccount>();
-  /** One per opening of the form, so that sending it twice credits once. */
+  /** Renewed whenever the form opens, so that sending the form twice credits once. */
   const [creditKey, setCreditKey] = useState('');
   const [createdAccount, setCreatedAccount] = useState<CreatedAccount>();
   const [changes, setChanges] = useState(0);

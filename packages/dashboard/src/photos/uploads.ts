@@ -8,7 +8,7 @@ import type { PhotoRequest, PhotoResponse } from './photo-worker.js';
 
 /** A photo that is sent to create a job. */
 export interface Upload {
-  /** Also the job's idempotency key, so that sending it again does not create a second job. */
+  /** Identifies the upload. As the job's idempotency key, it keeps a repeated request from creating a second job. */
   key: string;
   name: string;
   /** blob: URL of the photo itself. */
@@ -18,7 +18,7 @@ export interface Upload {
   problem?: string;
   /** Whether sending it again may succeed. */
   canRetry?: boolean;
-  /** Once accepted. */
+  /** Set once the server has accepted the photo. */
   jobId?: string;
 }
 
@@ -109,7 +109,7 @@ async function decodePhoto(file: Blob): Promise<ImageBitmap> {
   }
 }
 
-/** One worker per photo: ending it frees the decoder's memory, several times that of the pixels. */
+/** Decodes a photo in a worker of its own. Ending it frees the decoder's memory, several times that of the pixels. */
 function decodeInWorker(request: PhotoRequest): Promise<PhotoResponse> {
   const worker = new Worker(new URL('./photo-worker.ts', import.meta.url));
   return new Promise<PhotoResponse>((resolve, reject) => {

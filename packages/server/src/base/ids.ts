@@ -4,12 +4,14 @@ import { monotonicFactory } from 'ulid';
 /** A new ULID. ULIDs that one process makes in the same millisecond sort in creation order. */
 export const newUlid: () => string = monotonicFactory(fraction);
 
-/** Random in [0, 1). ulid's default reads single random bytes, 35 µs per id; `randomInt` buffers them. */
+/**
+ * Returns a random number in [0, 1). ulid's default reads single random bytes, 35 µs per id; `randomInt` buffers them.
+ */
 function fraction(): number {
   return randomInt(2 ** 32) / 2 ** 32;
 }
 
-/** `length` random characters of base64url, 6 bits each. */
+/** Returns `length` random characters of base64url, 6 bits each. */
 export const randomToken = (length: number): string =>
   randomBytes(Math.ceil(length * 0.75))
     .toString('base64url')

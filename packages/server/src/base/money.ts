@@ -1,7 +1,7 @@
-/** Whole millionths of a US dollar. Sums of floats would drift. */
+/** Whole millionths of a US dollar, because sums of floats would drift. */
 export type MicroUsd = number;
 
-/** Largest balance, credit or rate that can be entered. */
+/** The largest balance, credit or rate that can be entered. */
 export const maxUsd = 1_000_000;
 
 export const toMicroUsd = (usd: number): MicroUsd => Math.round(usd * 1_000_000);

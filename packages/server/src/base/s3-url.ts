@@ -1,6 +1,6 @@
 export interface S3Location {
   bucket: string;
-  /** Common start of all our keys: empty, or ends with a slash. */
+  /** All our keys start with this. It is empty, or ends with a slash. */
   prefix: string;
 }
 

@@ -82,7 +82,7 @@ export function subkey(serverKey: Buffer, purpose: KeyPurpose): Buffer {
   return Buffer.from(hkdfSync('sha256', serverKey, '', `gen3d ${purpose}`, 32));
 }
 
-/** HMAC-SHA256 of a text, 32 bytes. */
+/** Computes the HMAC-SHA256 of a text, 32 bytes. */
 export function hmac(key: Buffer, text: string): Buffer {
   return createHmac('sha256', key).update(text).digest();
 }

@@ -145,7 +145,7 @@ async function requireMoved(db: Db, files: FileStores, stored: Pick<StoredLocati
   );
 }
 
-/** Every server and worker listens until it exits, even without runners. */
+/** Checks whether any process is running: every server and worker listens until it exits, even without runners. */
 async function anyListener(db: Db): Promise<boolean> {
   const { rows } = await sql`
     select 1 from pg_stat_activity

@@ -27,7 +27,7 @@ import { webhookEventRoutes } from './http/webhook-events.js';
 /** How long a client may keep sending a body after the response. */
 const unreadBodyGraceMs = 5_000;
 
-/** All routes. The contract sets the order: a request is not examined before its key. */
+/** Creates the app with all routes. The contract sets their order: a request is not examined before its key. */
 export function createApp(services: Services): Express {
   const { config, metrics, log, db } = services;
   const app = express();

@@ -26,7 +26,7 @@ const maxResults = 30;
 /** Characters before and after the word that was found. */
 const excerpt = { before: 60, after: 160 };
 
-/** Found by package name, like the dashboard's pages. Undefined if they are not built. */
+/** Finds the pages by their package's name, as the dashboard's. Undefined if they are not built. */
 function docsFolder(): string | undefined {
   try {
     return join(dirname(createRequire(import.meta.url).resolve('@gen3d/server/dashboard')), 'docs');
@@ -36,9 +36,9 @@ function docsFolder(): string | undefined {
 }
 
 /**
- * Documentation for users of this server: the API at `/docs`, the other pages below it. It needs no key, because it
- * contains no data of this server. Its examples name the address at which the reader reached the server. `/docs/search`
- * searches all pages.
+ * Serves the documentation for users of this server: the API at `/docs`, the other pages below it. It needs no key,
+ * because it contains no data of this server. Its examples name the address at which the reader reached the server.
+ * `/docs/search` searches all pages.
  */
 export function docs({ publicUrl }: Pick<Config, 'publicUrl'>): Router {
   const router = Router();

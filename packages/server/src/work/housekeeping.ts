@@ -27,8 +27,8 @@ const strayMs = 60 * 60 * 1_000;
 const keptRunnerMs = 60 * 60 * 1_000;
 
 /**
- * Every second fails the jobs that are out of attempts, every minute bounds the events and removes files of deleted jobs,
- * and every hour deletes what has expired. Returns a function that stops it.
+ * Fails the jobs that are out of attempts every second, bounds the events and removes files of deleted jobs every
+ * minute, and deletes what has expired every hour. Returns a function that stops it.
  */
 export function startHousekeeping(
   { db, inputs, assets }: { db: Db; inputs: InputStore; assets: AssetStore },

@@ -1,7 +1,7 @@
 import { open } from 'node:fs/promises';
 import { CheckpointError } from './tensor-record.js';
 
-/** Random access to a file. */
+/** Reads any part of a file. */
 export interface ByteSource {
   readonly size: number;
   /** @throws {CheckpointError} if the range is not inside the file */

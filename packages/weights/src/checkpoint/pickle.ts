@@ -135,7 +135,7 @@ export function readPickle(bytes: Buffer, globals: ReadonlySet<string>): Value {
     if (!(top() instanceof Dict)) throw damaged();
   };
 
-  /** By opcode. STOP is missing. */
+  /** The operations by their opcodes. STOP is missing. */
   const operations: Readonly<Record<number, () => unknown>> = {
     128: () => checkProtocol(byte()), // PROTO
     149: () => take(8), // FRAME

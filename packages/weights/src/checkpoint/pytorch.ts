@@ -98,7 +98,7 @@ function toTensor(name: string, value: Value) {
   return { dtype, shape, key: key!, start: storageOffset * itemSize, storageLength: count! * itemSize };
 }
 
-/** `('storage', torch.FloatStorage, key, device, number of elements)`. */
+/** Reads `('storage', torch.FloatStorage, key, device, number of elements)`. */
 function toStorage(value: Value | undefined) {
   if (!(value instanceof Persistent) || !(value.id instanceof Tuple)) return undefined;
   const [tag, type, key, , count] = value.id.items;

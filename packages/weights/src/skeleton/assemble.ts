@@ -18,7 +18,7 @@ import { completeSkeleton, type MissingWeight, missingWeights } from './skeleton
 
 /** A bundle's graphs without weights, and the text that is distributed with them. */
 export interface Skeleton {
-  /** By their file names in the bundle. */
+  /** The graphs by their file names in the bundle. */
   readonly graphs: ReadonlyMap<string, Buffer>;
   readonly weights: readonly MissingWeight[];
   readonly notice: string;
@@ -130,7 +130,7 @@ function partsOf(skeleton: Skeleton, manifest: ManifestWithoutGraphs, origin: Or
   }));
 }
 
-/** All checkpoints from which a bundle was made. */
+/** Lists all checkpoints from which a bundle was made. */
 export const checkpointsOf = ({ checkpoint, furtherCheckpoints = [] }: Origin): BundleFile[] => [
   checkpoint,
   ...furtherCheckpoints,

@@ -11,7 +11,7 @@ const suffix = '.scales';
 interface QuantizedPart {
   readonly name: string;
   readonly dtype: string;
-  /** [rows, blocks, values of a block]; of scales [rows, blocks]. */
+  /** Values have the shape [rows, blocks, values of a block], scales [rows, blocks]. */
   readonly shape: readonly number[];
 }
 

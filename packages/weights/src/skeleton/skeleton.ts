@@ -110,5 +110,5 @@ function locationOf(fields: readonly Field[]): string {
   return '';
 }
 
-/** Each size is a field, or all are packed into one. */
+/** Reads sizes, each of which is a field, or which are all packed into one. */
 const sizes = ({ wireType, value, content }: Field): number[] => (wireType === 0 ? [value] : packedVarints(content));

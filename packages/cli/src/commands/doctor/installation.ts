@@ -47,7 +47,7 @@ export async function sandboxFinding({ decoderSandbox }: Config): Promise<Findin
   return { topic: 'sandbox', level: sandbox ? 'ok' : decoderSandbox === 'require' ? 'problem' : 'note', text };
 }
 
-/** `folder` exists. */
+/** Checks the disk of `folder`, which must exist. */
 export async function diskFinding(folder: string): Promise<Finding> {
   const topic = 'disk';
   try {

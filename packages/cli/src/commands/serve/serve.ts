@@ -50,7 +50,7 @@ async function serve(command: Command): Promise<void> {
 }
 
 /**
- * Two servers of one data directory would overwrite each other's address in the profile.
+ * Prevents two servers of one data directory, which would overwrite each other's address in the profile.
  *
  * @throws {UsageError} if the profile has a server for the data directory, and it still responds
  */

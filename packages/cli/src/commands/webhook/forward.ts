@@ -198,7 +198,7 @@ class Forwarder {
   }
 }
 
-/** One line about an event. */
+/** Describes an event in one line. */
 export function describeEvent(event: WebhookEvent): string {
   if (event.event === 'ping') return `${event.timestamp}  ping`;
   const { timestamp, task_id, status, progress, model_urls, error } = event;

@@ -17,7 +17,7 @@ export function isPublicAddress(address: string): boolean {
 /** Whether a text is a network in CIDR notation. */
 export const isNetwork = (text: string): boolean => ipaddr.isValidCIDR(text);
 
-/** Which addresses the URLs of users may lead to. */
+/** Says which addresses the URLs of users may lead to. */
 export interface TargetRules {
   allowPrivateNetwork: boolean;
   /** Networks in CIDR notation. */

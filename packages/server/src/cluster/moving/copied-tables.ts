@@ -2,7 +2,7 @@ import type { Tables } from '../../data/db/tables.js';
 
 export type CopiedTable = Exclude<keyof Tables, keyof typeof notCopied>;
 
-/** State of processes. */
+/** The state of processes, which a copy would not have. */
 const notCopied = {
   runners: true,
   clean_up: true,

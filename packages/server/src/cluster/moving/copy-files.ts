@@ -3,7 +3,7 @@ import type { AssetStore } from '../../data/assets/asset-store.js';
 import type { InputStore } from '../../data/inputs/input-store.js';
 import { UnreadableImageError } from '../../data/inputs/input-store.js';
 
-/** Several, because each request to a remote store takes long. */
+/** Copies several files at a time, because each request to a remote store takes long. */
 const concurrency = 8;
 
 export interface FileCounts {

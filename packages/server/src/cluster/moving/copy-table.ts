@@ -4,7 +4,7 @@ import { storable } from '../postgres/connections.js';
 import { type CopiedTable, copiedTables } from './copied-tables.js';
 import type { Key, Row, Source } from './source.js';
 
-/** Small, so that an interruption loses little work. */
+/** A batch is small, so that an interruption loses little work. */
 const batchSize = 1_000;
 
 /**

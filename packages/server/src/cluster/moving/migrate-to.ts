@@ -25,14 +25,14 @@ export interface Move {
   source: Pick<Config, 'dataDir' | 'assets'>;
   /** Settings of the new servers: `database`, `assets` with the bucket's settings, and `serverKey` if they have one. */
   target: Config;
-  /** Also copy the models and, to a bucket, the images that jobs need to the target's assets. */
+  /** Whether to copy the models, too, and, if the target is a bucket, the images that jobs need. */
   files: boolean;
   /** Receives a sentence from time to time. */
   onProgress?: (sentence: string) => void;
 }
 
 export interface MoveReport {
-  /** State of the target database. `finished`: it was copied before, and was left unchanged. */
+  /** The state of the target database. `finished` means that it had been copied before, and was left unchanged. */
   found: Progress;
   /** Rows of each table on both sides, which are equal. Empty if the copy was finished before. */
   tables: { table: CopiedTable; source: number; target: number }[];
@@ -41,7 +41,7 @@ export interface MoveReport {
     to: string;
     assets: FileCounts;
     photos: FileCounts;
-    /** Missing in the source: asset keys, and ids of waiting jobs that have no image and no URL to fetch it from. */
+    /** What the source lacks: asset keys, and ids of waiting jobs that have no image and no URL to fetch it from. */
     missing: string[];
   };
   /** Number of images that jobs need and that stay in the source's data directory, which the new servers need. */

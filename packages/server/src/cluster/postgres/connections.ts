@@ -46,7 +46,9 @@ export function isUnencrypted(url: string): boolean {
   return !ssl && !/^(\/|localhost$|127\.|\[?::1\]?$)/.test(host);
 }
 
-/** How to connect, for the pool and for separate connections. @throws {ConfigError} if the password is not encoded */
+/**
+ * Says how to connect, for the pool and for separate connections. @throws {ConfigError} if the password is not encoded
+ */
 export const connectionOf = (url: string): pg.ClientConfig => ({
   connectionString: requireEncoded(url),
   application_name: 'gen3d',
@@ -135,7 +137,7 @@ function errorMappingClient(client: pg.PoolClient, outage: Outage | undefined): 
   };
 }
 
-/** PostgreSQL's text cannot hold U+0000, which is stored as its symbol ␀. */
+/** Replaces U+0000, which PostgreSQL's text cannot contain, with its symbol ␀. */
 export const storable = (value: unknown): unknown =>
   typeof value === 'string' ? value.replaceAll('\0', '\u2400') : value;
 

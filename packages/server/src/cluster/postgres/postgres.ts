@@ -14,7 +14,7 @@ const databaseTime = sql<number>`(extract(epoch from statement_timestamp()) * 10
 /** serialization_failure and deadlock_detected. */
 const retryable: ReadonlySet<unknown> = new Set(['40001', '40P01']);
 
-/** PostgreSQL, used by the processes of any number of machines: it is their queue, lock and clock. */
+/** Implements databases in PostgreSQL, which the processes of any number of machines use as queue, lock and clock. */
 export const postgres: DatabaseKind = {
   name: 'PostgreSQL',
   isShared: true,

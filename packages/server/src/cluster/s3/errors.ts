@@ -24,8 +24,8 @@ const wrongRegion: ReadonlySet<string> = new Set([
 const namesOnly = (text: string) => /^[\w.-]+$/.test(text);
 
 /**
- * Why a request to the object store failed, as the end of a sentence. Names the setting to change, and quotes nothing of
- * the request, which contains a signature.
+ * Says why a request to the object store failed, as the end of a sentence. Names the setting to change, and quotes
+ * nothing of the request, which contains a signature.
  */
 export function reasonOf(thrown: unknown, action: string): string {
   const error = (typeof thrown === 'object' && thrown !== null ? thrown : {}) as SdkError;

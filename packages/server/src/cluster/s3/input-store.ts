@@ -3,7 +3,7 @@ import { randomToken } from '../../base/ids.js';
 import { type ImageStream, type InputStore, UnreadableImageError } from '../../data/inputs/input-store.js';
 import type { Bucket } from './bucket.js';
 
-/** Outside the assets URL. */
+/** Inputs are outside the assets URL, so they stay private. */
 export const inputsPrefix = 'inputs/';
 
 /** Short, because a client waits for its 202. */

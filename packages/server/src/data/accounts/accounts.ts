@@ -99,7 +99,7 @@ export async function creditAccount(
   });
 }
 
-/** All accounts, or the first ones, in the order of their creation, but the sandbox last. */
+/** Lists all accounts, or the first ones, in the order of their creation, but the sandbox last. */
 export async function listAccounts(db: Queryable, limit?: number): Promise<Account[]> {
   const accounts = db
     .selectFrom('accounts')

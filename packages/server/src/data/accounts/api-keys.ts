@@ -19,8 +19,8 @@ const keyWithHash = prepared((db, parameter: Parameters<{ hash: string }>) =>
 );
 
 /**
- * API keys, stored as an HMAC under the server key: a copy of the database alone neither reveals a key nor allows checking
- * a guess. Nothing is cached, so a revoked key is refused from the next request on, in every process.
+ * Stores API keys as an HMAC under the server key, so a copy of the database alone neither reveals a key nor allows
+ * checking a guess. Nothing is cached, so a revoked key is refused from the next request on, in every process.
  */
 export class ApiKeys {
   readonly #keyRing: KeyRing;

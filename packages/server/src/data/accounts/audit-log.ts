@@ -5,7 +5,7 @@ import type { Db, Queryable } from '../db/database.js';
 import type { Tables } from '../db/tables.js';
 import type { Time } from '../db/time.js';
 
-/** What an operator did, in the words of the command that does it, if there is one. */
+/** Names an operator's action like the command for it, if there is one. */
 export type AuditedAction =
   | 'account create'
   | 'account credit'
@@ -60,7 +60,7 @@ export async function listAudit(
   return { entries: rows.slice(0, limit), more: rows.length > limit };
 }
 
-/** About 20 MB. */
+/** This many entries take about 20 MB. */
 const maxEntries = 100_000;
 
 /** Deletes the oldest entries if there are too many. */

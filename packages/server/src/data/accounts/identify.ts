@@ -8,7 +8,7 @@ interface Candidate {
   about: string | null;
 }
 
-/** More candidates do not help to choose. */
+/** A longer list would not help the user to choose. */
 const maxCandidates = 10;
 
 /** @throws {AdminError} unless there is exactly one candidate */
@@ -27,7 +27,7 @@ const range = (start: string) => [start.toUpperCase(), `${start.toUpperCase()}~`
 // Each function takes an id or a prefix of one, and returns the id. If there are several candidates, it throws an
 // AdminError that lists them.
 
-/** Also takes the name of an account. The account of the public test key cannot be administered. */
+/** Also accepts the name of an account. Never finds the account of the public test key. */
 export async function identifyAccount(db: Queryable, given: string): Promise<string> {
   const accounts = db
     .selectFrom('accounts')

@@ -9,7 +9,7 @@ const intervalMs = 60_000;
 export class KeyUse {
   readonly #db: Db;
   readonly #log: Logger;
-  /** By key id, on this process's clock. */
+  /** When the use of each key was recorded last, by key id, on this process's clock. */
   readonly #recordedAt = new Map<string, number>();
 
   constructor(db: Db, log: Logger) {

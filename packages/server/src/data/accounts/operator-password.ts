@@ -3,13 +3,13 @@ import { promisify } from 'node:util';
 import type { Db, Queryable } from '../db/database.js';
 
 interface Cost {
-  /** Binary logarithm of scrypt's N. */
+  /** The binary logarithm of scrypt's N. */
   ln: number;
   r: number;
   p: number;
 }
 
-/** 32 MiB and about 0.1 s, off the event loop. Source: OWASP Password Storage Cheat Sheet. */
+/** Checking a password takes 32 MiB and about 0.1 s, off the event loop. Source: OWASP Password Storage Cheat Sheet. */
 const cost: Cost = { ln: 15, r: 8, p: 3 };
 const hashBytes = 32;
 
@@ -71,7 +71,7 @@ export class OperatorPassword {
     await trx.deleteFrom('operator_password').execute();
   }
 
-  /** Also false if no password is set. */
+  /** Checks a password. False if no password is set. */
   async matches(password: string): Promise<boolean> {
     const stored = await this.#stored();
     return stored !== undefined && (await verifyPassword(password, stored));

@@ -5,11 +5,11 @@ import type { Queryable } from '../db/database.js';
 import type { Time } from '../db/time.js';
 
 /**
- * How many rows of each kind an account may keep. Every list that its requests make longer has a bound here or in the
- * settings, far above what honest users need, so that no account can fill the disk at no cost.
+ * Limits how many rows of each kind an account may keep. Every list that its requests make longer has a bound here or
+ * in the settings, far above what honest users need, so that no account can fill the disk at no cost.
  */
 export const quotas = {
-  /** Failed and canceled jobs, which cost nothing. Beyond it, the account creates no jobs. */
+  /** Failed and canceled jobs cost nothing. An account with more cannot create jobs. */
   jobsWithoutModel: 100_000,
   /** Jobs of the public test key. Beyond it, the oldest are deleted, because a refusal would affect everyone. */
   sandboxJobs: 100_000,
@@ -19,7 +19,7 @@ export const quotas = {
   apiKeys: 100,
   /** Sessions of the dashboard. Another one ends the oldest. */
   sessions: 100,
-  /** Each one stores another copy of every event. */
+  /** Each listener stores another copy of every event. */
   listeners: 10,
   /** Events that wait for the endpoint, as many dead letters, and as many events of each listener. */
   events: 10_000,

@@ -16,8 +16,8 @@ export async function publishRates(db: Db, rates: Rates): Promise<void> {
 }
 
 /**
- * USD per second of inference on an instance, from the runner's own settings or else as published by the server. 0 if
- * neither has rates.
+ * Returns the USD per second of inference on an instance, from the runner's own settings or else as published by the
+ * server. 0 if neither has rates.
  * @throws {Error} if there are rates, but none for this instance
  */
 export async function rateOf(db: Db, { rates: own }: Pick<Config, 'rates'>, instance: string): Promise<number> {

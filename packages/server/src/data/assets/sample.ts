@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import type { AssetKeys, AssetStore } from './asset-store.js';
 
-/** Found by package name, so that the built package and the sources find the same folder. */
+/** The package's name finds the same folder from the built package and from the sources. */
 const shippedSample = join(dirname(createRequire(import.meta.url).resolve('@gen3d/server/package.json')), 'sample');
 
 /** Stores the sample of the public test key among the assets. Undefined if `folder` does not contain one. */

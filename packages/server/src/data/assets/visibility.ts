@@ -2,8 +2,8 @@
 const timeoutMs = 10_000;
 
 /**
- * Why browsers cannot load `url`, as a sentence for the operator, or undefined if they can. A new bucket is private, and
- * otherwise the first user would discover that.
+ * Says why browsers cannot load `url`, as a sentence for the operator. Undefined if they can. A new bucket is private,
+ * which the first user would discover otherwise.
  */
 export async function visibilityProblem(url: string): Promise<string | undefined> {
   const advice =

@@ -19,14 +19,16 @@ export interface NodeStatement {
   run(...parameters: readonly unknown[]): { changes: number | bigint; lastInsertRowid: number | bigint };
 }
 
-/** Node's own SQLite, or undefined if this version of Node has none, or one that lacks a function that gen3d needs. */
+/**
+ * Loads Node's own SQLite. Undefined if this version of Node has none, or one that lacks a function that gen3d needs.
+ */
 export function loadNodeSqlite(): NodeSqlite | undefined {
   const sqlite = withoutWarnings(() => process.getBuiltinModule('node:sqlite')) as NodeSqlite | undefined;
   // Node 22.16 and 24.0 added this together with `timeout`, `columns` and `isTransaction`.
   return sqlite && 'setReturnArrays' in sqlite.StatementSync.prototype ? sqlite : undefined;
 }
 
-/** Node 22 warns on stderr that its SQLite is experimental, in each process and for each command. */
+/** Hides the warning that SQLite is experimental, which Node 22 prints in each process and for each command. */
 function withoutWarnings<T>(load: () => T): T {
   const { emitWarning } = process;
   process.emitWarning = () => {};

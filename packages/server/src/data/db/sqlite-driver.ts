@@ -49,7 +49,7 @@ export class SqliteWalDriver implements Driver {
 
   async releaseConnection(): Promise<void> {}
 
-  /** Immediate, because a deferred transaction that reads and then writes can fail with SQLITE_BUSY without waiting. */
+  /** Begins an immediate transaction: a deferred one that reads, then writes, can fail with SQLITE_BUSY at once. */
   async beginTransaction(connection: Connection): Promise<void> {
     const endWrite = await this.#write(() => this.#run(begin));
     let endTransaction = () => {};
@@ -141,7 +141,7 @@ export class SqliteWalDriver implements Driver {
   }
 }
 
-/** Kysely's view of the single connection. Outside a transaction, each statement is independent. */
+/** Gives Kysely the single connection. Outside a transaction, each statement is independent. */
 class Connection implements DatabaseConnection {
   execute: (query: CompiledQuery) => Promise<QueryResult<unknown>>;
   endTransaction: () => void = () => {};

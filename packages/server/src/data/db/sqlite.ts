@@ -25,7 +25,10 @@ const maxWalBytes = 16 * 1024 ** 2;
 /** A file of this size is checked in about a second. */
 const maxCheckedBytes = 256 * 1024 ** 2;
 
-/** SQLite files, each used by the processes of one machine. A transaction locks the whole database, so no lock is finer. */
+/**
+ * Implements databases in SQLite files, each used by the processes of one machine. A transaction locks the whole
+ * database, so no lock is finer.
+ */
 export const sqlite: DatabaseKind = {
   name: 'SQLite',
   isShared: false,
@@ -150,7 +153,7 @@ export const damaged = (path: string, cause: unknown): ConfigError =>
     { cause },
   );
 
-/** SQLite's DDL is transactional, contrary to kysely's adapter. Processes that migrate concurrently thus take turns. */
+/** Declares that SQLite's DDL is transactional, which kysely's adapter denies. So concurrent migrations take turns. */
 class TransactionalDdlAdapter extends SqliteAdapter {
   readonly kind = sqlite;
 

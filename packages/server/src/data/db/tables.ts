@@ -9,7 +9,7 @@ export interface Tables {
   accounts: {
     id: string;
     name: string;
-    /** 1: the account behind the public test key. */
+    /** 1 for the account behind the public test key. */
     sandbox: number;
     /** Sum of the account's ledger entries, kept in the same transaction as each entry. */
     balance_microusd: number;
@@ -29,7 +29,7 @@ export interface Tables {
   api_keys: {
     id: string;
     account_id: string;
-    /** Given by the user, to tell keys apart. */
+    /** The user's name for the key, to tell keys apart. */
     name: string | null;
     /** HMAC-SHA256 of the key under the server key, hexadecimal. The key itself is not stored. */
     hash: string;
@@ -120,7 +120,7 @@ export interface Tables {
   /** Programs that poll for the account's events; see webhooks/listeners.ts. */
   webhook_listeners: {
     account_id: string;
-    /** Chosen by the program. */
+    /** The listening program chooses its id. */
     id: string;
     /** Events from then on are recorded. */
     since: number;

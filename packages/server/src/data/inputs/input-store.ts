@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 
 /** A stored image whose bytes are read as the receiver takes them. */
 export interface ImageStream {
-  /** Must be read or destroyed. */
+  /** Read or destroy it, because it holds a connection or a file. */
   bytes: Readable;
   size: number;
 }

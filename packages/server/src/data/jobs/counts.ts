@@ -34,7 +34,7 @@ export function finishedJobsByStatus(db: Queryable, ms: number): Promise<{ statu
     .execute();
 }
 
-/** When the oldest open job was created; undefined if there is none. */
+/** Returns when the oldest open job was created. Undefined if there is none. */
 export async function oldestOpenJob(db: Queryable): Promise<number | undefined> {
   const row = await db
     .selectFrom('jobs')

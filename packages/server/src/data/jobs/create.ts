@@ -51,13 +51,13 @@ export class TooManyOpenJobsError extends Error {
 
 /** A new job's image: either a URL to fetch it from, or a function that stores it. */
 export interface JobImage {
-  /** Where to fetch it, or null. */
+  /** The URL to fetch it from, or null. */
   url: string | null;
   /** Puts it into the input store under the job's id. Called only if the account may create the job. */
   store?: (jobId: string) => Promise<{ isPrepared: boolean }>;
 }
 
-/** Where jobs are stored. */
+/** Creating a job needs these stores, limits and estimates. */
 export interface JobStores {
   db: Db;
   inputs: InputStore;

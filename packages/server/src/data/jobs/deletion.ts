@@ -146,7 +146,7 @@ export async function isGone(db: Queryable, id: string): Promise<boolean> {
   return (await deleted.executeTakeFirst())?.had_model === 1;
 }
 
-/** Long after an attempt that was suspended could still store a file. */
+/** By then, even an attempt that was suspended can no longer store a file. */
 const keptMs = 7 * dayMs;
 
 /** Forgets the deletions of jobs that had no model. Those of the others are kept as long as their URLs may be used. */

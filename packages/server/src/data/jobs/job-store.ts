@@ -18,7 +18,7 @@ const taskOf = prepared((db, parameter: Parameters<{ id: string; accountId: stri
     .where('account_id', '=', parameter('accountId')),
 );
 
-/** One job of an account. Undefined if the id is unknown or the job belongs to another account. */
+/** Finds a job of an account. Undefined if the id is unknown or the job belongs to another account. */
 export async function findTask(db: Queryable, accountId: string, id: string): Promise<TaskRow | undefined> {
   return (await taskOf(db, { id, accountId }))[0];
 }
@@ -54,7 +54,7 @@ export async function outcomeOfJob(
 export interface Page {
   status?: JobStatus | undefined;
   limit: number;
-  /** Only jobs older than this id: the last one of the previous page. */
+  /** Lists jobs older than this one, the last of the previous page. */
   before?: string | undefined;
 }
 

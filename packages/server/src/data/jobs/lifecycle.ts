@@ -73,7 +73,7 @@ type Change = Partial<
   > & { finished_at: Time; lease_expires_at: Time | null }
 >;
 
-/** All changes of a job's status or progress go through here, which records the event in the same transaction. */
+/** Makes every change of a job's status or progress, and records the event in the same transaction. */
 async function write(trx: Queryable, job: JobRow, change: Change, now: Time): Promise<void> {
   const status = change.status ?? job.status;
   if (status !== job.status && !canMove(job.status, status)) {
@@ -158,7 +158,7 @@ export async function prepareAgain(db: Db, lease: Lease, pauseMs: number, now: T
   });
 }
 
-/** Model keys are unique per attempt. */
+/** Checks whether this attempt has succeeded already: model keys are unique per attempt. */
 async function hasSucceededWith(trx: Queryable, jobId: string, modelKey: string): Promise<boolean> {
   const query = trx.selectFrom('jobs').select('id').where('id', '=', jobId).where('model_key', '=', modelKey);
   return (await query.executeTakeFirst()) !== undefined;

@@ -37,7 +37,7 @@ export async function retentionTime(db: Db, log: Logger, read = () => readTime(d
   return undefined;
 }
 
-/** When the newest job was created. Undefined without jobs. */
+/** Returns when the newest job was created. Undefined without jobs. */
 async function newestJobTime(db: Db): Promise<number | undefined> {
   const row = await db.selectFrom('jobs').select('id').orderBy('id', 'desc').limit(1).executeTakeFirst();
   return row && decodeTime(row.id);

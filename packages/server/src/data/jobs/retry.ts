@@ -84,10 +84,10 @@ async function newestOf(db: Queryable, accountId: string, status: JobStatus, n: 
   return row?.id;
 }
 
-/** How a job is repeated. */
+/** Says how a job is repeated. */
 interface RepeatDetails {
   traceId?: string | undefined;
-  /** Other settings than the job had. */
+  /** Settings that replace the job's. */
   sampler?: SamplerSettings | undefined;
   /** The idempotency key, for repeating a job with other settings, or one that has a model. */
   key?: string | undefined;

@@ -7,7 +7,7 @@ import type { Db, Queryable } from '../db/database.js';
 import { forUpdateSkipLocked } from '../db/locks.js';
 import type { OutboxRow } from '../db/tables.js';
 
-/** Kept attempts per account. A job causes about ten. */
+/** How many attempts are kept per account. A job causes about ten. */
 export const maxAttemptsKept = 500;
 const keptMs = limits.deadLetterDays * dayMs;
 
@@ -25,7 +25,7 @@ export interface Exchange {
   failure: string | null;
   /** Milliseconds since 1970. */
   startedAt: number;
-  /** Until the response's status arrived, or the attempt failed. */
+  /** How long it took until the response's status arrived, or the attempt failed. */
   tookMs: number;
 }
 

@@ -43,9 +43,9 @@ function toEntry(subject: Subject, queued: Queued | undefined, attempts: readonl
 }
 
 interface EventFilter {
-  /** Only events of this job. */
+  /** Lists only the events of this job. */
   jobId?: string;
-  /** Only events that the endpoint has not received. */
+  /** Lists only events that the endpoint has not received. */
   undelivered?: boolean;
 }
 

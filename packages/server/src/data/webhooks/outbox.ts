@@ -110,7 +110,7 @@ export interface DeliveryTimes {
   maxDelayMs: number;
 }
 
-/** Waiting, and not leased by any process. */
+/** Selects events that wait and that no process has leased. */
 const isFree = ({ now, leaseMs }: DeliveryTimes) => sql`dead_at is null and ${isUnleased(now, sql.lit(leaseMs))}`;
 
 /**

@@ -22,7 +22,7 @@ const pageSize = 50;
 /** Cursors are issued to an account, and the operator has none. */
 export const operatorCursors = 'operator';
 
-/** `/dashboard/api/operator/audit`: what operators did, newest first. */
+/** Serves `/dashboard/api/operator/audit`: what operators did, newest first. */
 export function auditRoutes({ db, cursors }: Services): Router {
   const router = Router();
   router

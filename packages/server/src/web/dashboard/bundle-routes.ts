@@ -22,8 +22,8 @@ async function asHttpError(action: Promise<void>): Promise<void> {
 }
 
 /**
- * `/dashboard/api/operator/bundles`: the bundles of this machine. Its responses are `BundleOverview`. Bundles are files,
- * which no transaction includes, so each action is recorded before it is tried.
+ * Serves `/dashboard/api/operator/bundles`: the bundles of this machine. Its responses are `BundleOverview`. Bundles
+ * are files, which no transaction includes, so each action is recorded before it is tried.
  */
 export function bundleRoutes(services: Services): Router {
   const { bundleManager, db } = services;

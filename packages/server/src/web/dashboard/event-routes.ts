@@ -7,7 +7,9 @@ import { callerOf, refuseSandbox } from '../http/auth.js';
 import { HttpError, onlyMethods, sendJson } from '../http/responses.js';
 import type { Services } from '../http/services.js';
 
-/** `/dashboard/api/events`: the account's webhook events and their deliveries, and replaying a dead letter. */
+/**
+ * Serves `/dashboard/api/events`: lists the account's webhook events and their deliveries, and replays dead letters.
+ */
 export function eventRoutes({ db, endpoints, slots }: Services): Router {
   const router = Router();
   router.use(refuseSandbox);

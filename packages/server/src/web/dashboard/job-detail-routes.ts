@@ -10,7 +10,7 @@ import { callerOf } from '../http/auth.js';
 import { HttpError, onlyMethods, sendJson } from '../http/responses.js';
 import type { Services } from '../http/services.js';
 
-/** `/dashboard/api/job-details`: fields of a job that the task object does not have. */
+/** Serves `/dashboard/api/job-details`: fields of a job that the task object does not have. */
 export function jobDetailRoutes({ db, inputs, slots, config }: Services): Router {
   const router = Router();
   router

@@ -13,7 +13,7 @@ import { auditRequest } from './audit-routes.js';
 
 const NewKey = z.object({ name: Name });
 
-/** `/dashboard/api/keys`: the account's API keys. */
+/** Serves `/dashboard/api/keys`: the account's API keys. */
 export function keyRoutes(services: Services): Router {
   const { db, keys, slots } = services;
   const router = Router();

@@ -10,7 +10,7 @@ import type { Services } from '../http/services.js';
 const pageSize = 50;
 const spendDays = 30;
 
-/** `/dashboard/api/ledger`: the account's ledger, newest entries first, and its spend per day. */
+/** Serves `/dashboard/api/ledger`: the account's ledger, newest entries first, and its spend per day. */
 export function ledgerRoutes({ db, cursors, slots }: Services): Router {
   const router = Router();
 

@@ -11,7 +11,7 @@ import { auditRequest, operatorCursors } from './audit-routes.js';
 
 const pageSize = 50;
 
-/** `/dashboard/api/operator/jobs`: the unfinished jobs of all accounts. */
+/** Serves `/dashboard/api/operator/jobs`: the unfinished jobs of all accounts. */
 export function openJobRoutes({ db, cursors }: Services): Router {
   const router = Router();
   router

@@ -17,7 +17,7 @@ const NewPassword = z.object({
     .max(max, `must have at most ${max} characters`),
 });
 
-/** `/dashboard/api/operator-password`: sets or removes the password, and ends all other sessions of the operator. */
+/** Serves `/dashboard/api/operator-password`: sets or removes the password, and ends the operator's other sessions. */
 export function operatorPasswordRoutes(services: Services): Router {
   const { config, db, dashboardTokens: tokens } = services;
   const password = new OperatorPassword(db);

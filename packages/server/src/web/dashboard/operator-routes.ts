@@ -36,7 +36,7 @@ function conflict(error: unknown): never {
   throw error instanceof AdminError ? new HttpError(409, 'invalid_request', error.message) : error;
 }
 
-/** `/dashboard/api/operator`: the state of the server, and its accounts. */
+/** Serves `/dashboard/api/operator`: the state of the server, and its accounts. */
 export function operatorRoutes(services: Services): Router {
   const { bundleManager, config, cursors, db, rates } = services;
   const router = Router();

@@ -6,7 +6,7 @@ import { callerOf } from '../http/auth.js';
 import { onlyMethods, sendJson } from '../http/responses.js';
 import type { Services } from '../http/services.js';
 
-/** `/dashboard/api/quotas`: how much the account uses of what it may store. */
+/** Serves `/dashboard/api/quotas`: how much the account has stored, and how much it may store. */
 export function quotaRoutes({ db, jobStores }: Services): Router {
   const { maxOpenJobs, maxJobsPerDay, withoutModel } = jobStores;
   const router = Router();

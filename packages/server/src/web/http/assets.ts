@@ -42,7 +42,7 @@ const assetsOnly: RequestHandler = (request, _response, next) => {
 /** Whether a job had a model and was deleted. */
 type IsGone = (jobId: string) => Promise<boolean>;
 
-/** 410 for the files of deleted jobs. */
+/** Responds with 410 to requests for files of deleted jobs. */
 const goneIfDeleted =
   (isGone: IsGone): RequestHandler =>
   async (request, _response, next) => {

@@ -6,7 +6,7 @@ import { callerOf } from './auth.js';
 import { onlyMethods, sendJson } from './responses.js';
 import type { Services } from './services.js';
 
-/** `/v1/balance`: docs/contract.md section 4.4. */
+/** Serves `/v1/balance` (docs/contract.md section 4.4). */
 export function balanceRoutes({ db, rates }: Services): Router {
   const router = Router();
   router

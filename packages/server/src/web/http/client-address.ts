@@ -25,8 +25,8 @@ function forwardedBy({ socket, headers }: Peer): string | undefined {
 }
 
 /**
- * What a client cannot choose of where its request comes from: the internet, one proxy, or one machine in the private
- * network. Limits all clients of an origin together, without affecting those of another one.
+ * Returns what a client cannot choose of its address: the internet, one proxy, or one machine in the private network.
+ * Limits all clients of an origin together, without affecting those of another one.
  */
 export function originOf(request: Peer): string {
   const peer = request.socket.remoteAddress ?? '';

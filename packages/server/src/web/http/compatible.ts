@@ -29,9 +29,9 @@ function imageUrl(image: string): string {
 }
 
 /**
- * `/v1/3d/generations`, which several servers for local models have: docs/compatible-route.md. It creates a job as
- * `/v1/jobs` does, with the same limits and errors, and responds when the job is finished. If the connection ends, the
- * job continues, and the account's list has its model.
+ * Serves `/v1/3d/generations`, which several servers for local models have (docs/compatible-route.md). It creates a job
+ * as `/v1/jobs` does, with the same limits and errors, and responds when the job is finished. If the connection ends,
+ * the job continues, and the account's list has its model.
  */
 export function compatibleRoutes(services: Services): Router {
   const { db, assetsUrl, files, slots } = services;

@@ -10,7 +10,7 @@ export interface CorsOptions {
 }
 
 /**
- * CORS for pages of every origin, without credentials: cookies have no meaning here, so a page can do only what its key
+ * Allows pages of every origin, without credentials: cookies have no meaning here, so a page can do only what its key
  * allows. Responds to preflights, which cannot carry a key. Other OPTIONS requests need one like any method.
  *
  * Source: Fetch Standard, 3.3 (CORS protocol).

@@ -17,7 +17,10 @@ export interface Position {
   label: string;
 }
 
-/** Page tokens: the end of a page, signed for one account, so that they cannot be invented or used by another. */
+/**
+ * Issues and reads page tokens. A token contains the end of a page, signed for one account, so that nobody can invent
+ * it or use another account's.
+ */
 export class Cursors {
   readonly #keyRing: KeyRing;
 

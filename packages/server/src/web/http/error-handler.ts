@@ -47,7 +47,7 @@ function malformedRequest(error: unknown): HttpError | undefined {
   return new HttpError(400, 'invalid_request', 'The request is malformed');
 }
 
-/** 503 for temporary failures, so that clients retry, and 500 otherwise. */
+/** Returns a 503 for temporary failures, so that clients retry, and a 500 otherwise. */
 function failure(error: unknown): HttpError {
   const unavailable = (message: string, retryAfter: string) =>
     new HttpError(503, 'internal_error', `${message}; try again later`, { 'retry-after': retryAfter });

@@ -53,7 +53,7 @@ export class EtaEstimator {
     if (oldest !== undefined && this.#running.size > maxRunning) this.#running.delete(oldest);
   }
 
-  /** How far an unfinished job is, for clients to show. */
+  /** Estimates how far an unfinished job is, for clients to show. */
   async estimate({ id, status }: { id: string; status: JobStatus }): Promise<JobEstimate> {
     const stage = this.#running.get(id)?.stage;
     if (status === 'IN_PROGRESS') return stage === undefined ? {} : { stage };

@@ -18,7 +18,7 @@ function withTimeout(check: Promise<boolean>): Promise<boolean> {
   return Promise.race([check.catch(() => false), timeout]);
 }
 
-/** `GET /healthz`: whether this process works and reaches its database. */
+/** Serves `GET /healthz`: whether this process works and reaches its database. */
 export function health({ db, isReady }: { db: Db; isReady: () => boolean }): RequestHandler {
   return async (_request, response) => {
     if (!(await withTimeout(ping(db)))) throw new DatabaseUnavailableError('the ping failed or timed out');
@@ -27,13 +27,13 @@ export function health({ db, isReady }: { db: Db; isReady: () => boolean }): Req
   };
 }
 
-/** `ok`, or `problem`: a fixed text, so that the response cannot reveal an address or a credential. */
+/** Returns `ok` or `problem`, which is a fixed text, so that the response cannot reveal an address or a credential. */
 async function checkResult(check: Promise<boolean>, problem: string): Promise<string> {
   return (await withTimeout(check)) ? 'ok' : problem;
 }
 
 /**
- * `GET /readyz`: 200 if jobs that are sent here will be processed, and otherwise 503 with the problems. Unlike
+ * Serves `GET /readyz`: 200 if jobs that are sent here will be processed, and otherwise 503 with the problems. Unlike
  * `/healthz`, it checks everything that a job needs.
  */
 export function readiness({ db, checkAssets, isReady }: Services): RequestHandler {

@@ -15,9 +15,9 @@ const hostnameOf = (header: string): string | undefined =>
   URL.canParse(`http://${header}`) ? new URL(`http://${header}`).hostname : undefined;
 
 /**
- * On a server that listens on loopback, refuses requests for a host that is not one of its own names. Otherwise a web page
- * could point its own name at 127.0.0.1 (DNS rebinding) and, through a browser on this machine, read everything that
- * needs no key.
+ * Refuses requests, on a server that listens on loopback, for a host that is not one of its own names. Otherwise a web
+ * page could point its own name at 127.0.0.1 (DNS rebinding) and, through a browser on this machine, read everything
+ * that needs no key.
  */
 export function ownHostsOnly({
   host,

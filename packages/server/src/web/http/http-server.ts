@@ -6,14 +6,14 @@ import { oneRequestAtATime } from './one-request-at-a-time.js';
 import { closeSlowReaders, evictWaitingConnections } from './slow-clients.js';
 
 /**
- * About 40 MB of memory if all are idle. Far more connections than a proxy or a few hundred clients open, and within the
- * 4,096 open files that most systems allow a process.
+ * This many take about 40 MB of memory if all are idle. A proxy or a few hundred clients open far fewer, and it is
+ * within the 4,096 open files that most systems allow a process.
  */
 const maxConnections = 2_048;
 /** Part of these from which connections that wait for their client are closed for new ones. The rest is for bursts. */
 const crowded = 0.75;
 
-/** Node's HTTP server for `app`, with limits on the cost of a connection. */
+/** Creates Node's HTTP server for `app`, with limits on the cost of a connection. */
 export function createHttpServer(app: Express): Server {
   const listener = oneRequestAtATime(app);
   const server = createServer(
@@ -50,7 +50,7 @@ function messageClasses(app: Express): Pick<ServerOptions, 'IncomingMessage' | '
   return { IncomingMessage: ExpressRequest, ServerResponse: ExpressResponse };
 }
 
-/** By the code of Node's HTTP parser. Any other code is a plain 400. */
+/** Responses by the code of Node's HTTP parser. Any other code gets a plain 400. */
 const refusals: Readonly<Record<string, readonly [status: string, message: string]>> = {
   HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'The headers are larger than this server accepts'],
   HPE_CHUNK_EXTENSIONS_OVERFLOW: ['413 Payload Too Large', 'The chunk extensions are larger than this server accepts'],

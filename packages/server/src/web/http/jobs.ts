@@ -61,7 +61,7 @@ export async function acceptJob(
   return jobId;
 }
 
-/** `/v1/jobs`: docs/contract.md sections 4.1 to 4.3. */
+/** Serves `/v1/jobs` (docs/contract.md sections 4.1 to 4.3). */
 export function jobRoutes(services: Services): Router {
   const { db, cursors, assetsUrl, etaEstimator } = services;
   const router = Router();

@@ -14,7 +14,7 @@ import { liveRunners } from '../../data/runners/registry.js';
 import { outboxCounts } from '../../data/webhooks/outbox.js';
 import type { JobMessage } from '../../work/processes/messages.js';
 
-/** `GET /metrics`, in Prometheus' text format. */
+/** Serves `GET /metrics`, in Prometheus' text format. */
 export function metricsText(metrics: Metrics): RequestHandler {
   return async (_request, response) => {
     response.type(metrics.registry.contentType).send(await metrics.text());
@@ -96,7 +96,7 @@ export class Metrics {
   /** Writes the text of `/metrics`, which is cached for a second because some of it is counted in the database. */
   readonly text = cached(() => this.registry.metrics());
 
-  /** `dataDir`: the folder whose disk is measured. */
+  /** Measures the disk with the folder `dataDir`. */
   constructor(db: Db, dataDir: string) {
     collectDefaultMetrics({ register: this.registry, prefix: 'gen3d_' });
     const build = new Gauge({

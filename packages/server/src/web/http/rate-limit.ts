@@ -52,7 +52,7 @@ const maxActive = 1_000;
  */
 export class BucketShares {
   readonly #lastQuarter: number;
-  /** By caller, the one with the oldest request first. `taken` decays exponentially. */
+  /** The active callers, the one with the oldest request first. `taken` decays exponentially. */
   readonly #active = new Map<string, { taken: number; at: number }>();
 
   constructor({ burst }: RateLimit) {
@@ -95,7 +95,7 @@ export class BucketShares {
 /** Takes a token for a caller's request. Without one, responds with 429 and `Retry-After`, and resolves to false. */
 export type RequestLimit = (response: Response, caller: string) => Promise<boolean>;
 
-/** All servers of a database share the bucket. Each of them divides what it takes between its own callers. */
+/** Limits requests with a bucket that all servers of a database share. Each divides what it takes among its callers. */
 export function requestLimit(db: Db, name: BucketName, limit: RateLimit | 'off'): RequestLimit {
   if (limit === 'off') return async () => true;
   const take = openBucket(db, name, limit);

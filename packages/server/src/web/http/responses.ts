@@ -56,7 +56,7 @@ export const routeNotFound: RequestHandler = () => {
   throw new HttpError(404, 'not_found', 'No such route');
 };
 
-/** Text for a page, also for the value of an attribute. */
+/** Escapes text for a page, or for the value of an attribute. */
 export const escapeHtml = (text: string): string =>
   text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 

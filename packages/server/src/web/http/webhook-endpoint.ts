@@ -18,7 +18,7 @@ import type { Services } from './services.js';
 const notConfigured = (status: 404 | 409) =>
   new HttpError(status, 'not_configured', 'No webhook endpoint is configured; set one with PUT /v1/webhook-endpoint');
 
-/** `/v1/webhook-endpoint`: docs/contract.md sections 4.5 to 4.9. */
+/** Serves `/v1/webhook-endpoint` (docs/contract.md sections 4.5 to 4.9). */
 export function webhookEndpointRoutes(services: Services): Router {
   const { db, endpoints, config } = services;
   const router = Router();

@@ -22,7 +22,7 @@ interface PollResponse {
   retry_delays_seconds: readonly number[];
 }
 
-/** `POST /gen3d/webhook-events`, which `gen3d webhook listen --forward-to` polls: docs/webhooks.md. */
+/** Serves `POST /gen3d/webhook-events`, which `gen3d webhook listen --forward-to` polls (docs/webhooks.md). */
 export function webhookEventRoutes(services: Services): Router {
   const { db, config, assetsUrl, listenerSecret } = services;
   const router = Router();

@@ -122,7 +122,7 @@ async function throwFinal(exit: ExitError, { limits, sandbox }: LaneOptions, isR
   throw new JobFailure('image_invalid', `The image decoder crashed on this image. ${advice}`);
 }
 
-/** bubblewrap reports a signal as 128 plus its number, as shells do. */
+/** Recognizes a signal also as bubblewrap and shells report it, as 128 plus its number. */
 const isKill = (name: 'SIGKILL' | 'SIGTERM', { code, signal }: ExitError): boolean =>
   signal === name || code === 128 + constants.signals[name];
 

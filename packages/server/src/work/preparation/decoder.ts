@@ -3,7 +3,7 @@ import { Child, forkModule } from '@gen3d/engine/rpc';
 import type { DecodeLimits, DecoderFunctions } from './messages.js';
 import { decoderEnvironment, type Sandbox } from './sandbox.js';
 
-/** Resolved by package name, which works from the built package and from the sources. */
+/** The package's name finds the module from the built package and from the sources. */
 const decoderFile = createRequire(import.meta.url).resolve('@gen3d/server/decoder');
 
 /** A child process that decodes one image at a time. */

@@ -91,7 +91,7 @@ export class FetchSlots {
     return this.#slots.free < 1 || this.#bytes.free < limits.remoteImageBytes;
   }
 
-  /** Slow fetches of the account that holds most slots come first. */
+  /** Lists slow fetches, first those of the account that holds most slots. */
   get #slow(): Fetch[] {
     const held = ({ account }: Fetch) => this.#slots.heldBy(account);
     return [...this.#running].filter(({ slow }) => slow).sort((a, b) => held(b) - held(a));

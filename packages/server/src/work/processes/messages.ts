@@ -26,11 +26,11 @@ export interface RunnerDevice {
 export interface ChildFunctions {
   /** Must be called first. Returns when the process is ready, with the device of a runner. */
   start(options: StartOptions): RunnerDevice | undefined;
-  /** A job is waiting: look for it now instead of at the next poll. */
+  /** Looks for a waiting job now instead of at the next poll. */
   wake(): void;
-  /** Claim no more jobs, finish those in progress, and exit to be replaced. */
+  /** Claims no more jobs, finishes those in progress, and exits to be replaced. */
   retire(): void;
-  /** Claim no more jobs, give running inferences `graceMs` to finish, hand the other jobs back, and exit. */
+  /** Claims no more jobs, gives running inferences `graceMs` to finish, hands the other jobs back, and exits. */
   drain(graceMs: number): void;
 }
 

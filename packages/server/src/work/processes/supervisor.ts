@@ -8,7 +8,7 @@ import { failureReason } from '../../data/db/unavailable.js';
 import { type ChildKind, SupervisedChild } from './child.js';
 import type { JobMessage, RunnerDevice, StartOptions } from './messages.js';
 
-/** Resolved by package name, which works from the built package and from the sources. */
+/** The package's name finds modules from the built package and from the sources. */
 const { resolve } = createRequire(import.meta.url);
 const runnerFile = resolve('@gen3d/server/runner');
 const preparerFile = resolve('@gen3d/server/preparer');
@@ -86,7 +86,7 @@ export class Supervisor {
     for (const child of this.#children) child.notify('wake');
   }
 
-  /** Why the bundles that were chosen last could not be opened. */
+  /** Says why the bundles that were chosen last could not be opened. */
   get bundleProblem(): string | null {
     return this.#bundleProblem;
   }
@@ -246,7 +246,7 @@ export class Supervisor {
     return device;
   }
 
-  /** After a runner that could not open new bundles. Returns whether there were bundles to return to. */
+  /** Returns to the previous bundles after a runner could not open the new ones. False if there are none. */
   #returnToPreviousBundles(child: SupervisedChild): boolean {
     const failed = this.#bundlesOf.get(child);
     if (child.ready || !failed || failed !== this.#bundles || !this.#previousBundles) return false;

@@ -19,13 +19,14 @@ const runnerBytes = 1.3e9;
 export const perJobBytes = 250e6;
 /** Memory that stays free for the API, the database and the preparer with its decoders. */
 const reservedBytes = 1e9;
-/** Beyond that, the one thread that claims, stores and reports, and the one device, are the bottleneck. */
+/** With more, the one thread that claims, stores and reports, and the one device, are the bottleneck. */
 const maxSlots = 32;
 
 /**
- * How many jobs each of the runners of a machine works on concurrently, as far as the memory allows: one per core, or per two
- * cores if the networks run on them too. There, a second job per two cores raises the throughput by a sixth for photos with a
- * background, but it makes each job take nearly twice as long, so an account's photo waits longer behind those of others.
+ * Computes how many jobs each runner of a machine works on concurrently, as far as the memory allows: one per core, or
+ * per two cores if the networks run on them too. There, a second job per two cores raises the throughput by a sixth for
+ * photos with a background, but it makes each job take nearly twice as long, so an account's photo waits longer behind
+ * those of others.
  */
 export function slotsOf({ cores, memoryBytes }: Machine, runners: number, networksOnCpu: boolean): number {
   const further = Math.floor(((memoryBytes - reservedBytes) / runners - runnerBytes) / perJobBytes);

@@ -12,7 +12,7 @@ import { advance, fail, failAttempt, type Lease, LeaseLostError, prepareAgain } 
 import type { FromChild } from '../processes/messages.js';
 import { GaveWayError, StageTimeoutError, TemporaryFailure, withStageTimeout } from './stage-failures.js';
 
-/** Interval at which a process looks whether its jobs were canceled. */
+/** How often a process checks whether its jobs were canceled. */
 const watchMs = 500;
 /** Pause before the next attempt after an unexpected failure. */
 const failedAttemptPauseMs = 2_000;

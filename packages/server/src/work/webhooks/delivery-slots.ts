@@ -18,7 +18,7 @@ export interface Slot {
   readonly since: number;
 }
 
-/** How a delivery ended. */
+/** Says how a delivery ended. */
 export interface Outcome {
   succeeded: boolean;
   /** How long the receiver took. */
@@ -27,7 +27,7 @@ export interface Outcome {
 
 const newAccount = (): Account => ({ limit: 1, wasLate: undefined, inFlight: new Set() });
 
-/** Undefined while unknown. A delivery in flight can already show that its receiver is late. */
+/** Says whether a receiver is late, which a delivery in flight can already show. Undefined if that is not known yet. */
 function isLate({ wasLate, inFlight }: Account, now: number): boolean | undefined {
   for (const { since } of inFlight) if (now - since > promptMs) return true;
   return wasLate;

@@ -177,7 +177,9 @@ export class Delivery {
   }
 }
 
-/** When to retry a delivery that has failed `attempts` times; undefined if no retries are left. `delays` are seconds. */
+/**
+ * Returns when to retry a delivery after `attempts` failures. Undefined if no retries are left. `delays` are seconds.
+ */
 export function retryAt(
   delays: readonly number[],
   attempts: number,

@@ -83,7 +83,7 @@ export async function postEvent(
   }
 }
 
-/** Why a request got no response, for the owner of the receiver. */
+/** Says why a request got no response, for the owner of the receiver. */
 function connectionFailure(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
