@@ -18,9 +18,7 @@ export interface ConvertOptions extends ModelOptions, ModelTools {
 }
 
 export interface Conversion {
-  /**
-   * The model in the requested format, followed by the files that it refers to (OBJ) or further levels of detail (GLB).
-   */
+  /** The model in the requested format, then the files that it refers to (OBJ) or further levels of detail (GLB). */
   readonly files: readonly ModelFile[];
   /** Sentences for people about the written model. */
   readonly notes: readonly string[];

@@ -1,9 +1,7 @@
 import type { ModelPart } from './model-parts.js';
 import type { Vector } from './vectors.js';
 
-/**
- * All parts as one mesh, with one vertex per position. Textures cut a surface open at their seams, and this closes it.
- */
+/** All parts as a mesh with one vertex per position. Textures cut a surface open at their seams, and this closes it. */
 export interface WeldedMesh {
   /** x, y, z per vertex, with a float32's precision. */
   readonly positions: readonly number[];

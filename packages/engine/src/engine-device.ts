@@ -16,7 +16,7 @@ export interface EngineOptions {
   readonly device: Device;
   /** Folders with bundles. The first one that has the name is used. */
   readonly modelDirs: readonly string[];
-  /** Folder to save the results of device checks in. Default: the device is checked at each start. */
+  /** The folder in which results of device checks are saved. Default: the device is checked at each start. */
   readonly cacheDir?: string;
   /** Threads per network on the CPU. Default 0: one per physical core. */
   readonly threads?: number;

@@ -37,11 +37,11 @@ export interface GenerateOptions {
    * Cells along the longest side of the model: 128 for a preview, 384 for the finest detail. Default: `meshDefaults`.
    */
   readonly resolution?: number | undefined;
-  /** Simple shapes have fewer. Default: `meshDefaults`. */
+  /** The maximum. Simple shapes have fewer. Default: `meshDefaults`. */
   readonly maxTriangles?: number | undefined;
   /** Pixels a side of the base color texture. Default: `meshDefaults`. */
   readonly textureSize?: number | undefined;
-  /** Default: the bundle's. Only for bundles of the kind `steps`. */
+  /** Only for bundles of the kind `steps`. Default: the bundle's own settings. */
   readonly sampler?: SamplerSettings | undefined;
 }
 

@@ -25,7 +25,7 @@ export async function replaceFile(
 
 interface Sync {
   running: Promise<void>;
-  /** Shared by callers that arrive while `running` runs: it may have missed their rename. */
+  /** Callers that arrive while `running` runs share this one, because the running one may have missed their rename. */
   next: Promise<void> | undefined;
 }
 

@@ -1,6 +1,6 @@
 import sharp, { type Sharp } from 'sharp';
 
-/** Pseudo-random numbers in 0..1 from a seed (mulberry32). */
+/** Generates pseudo-random numbers in 0..1 from a seed (mulberry32). */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

@@ -19,7 +19,7 @@ export interface Reconstructor {
   /** Identify the weights in each GLB. The first is the bundle's own. */
   readonly credits: readonly [BundleCredit, ...BundleCredit[]];
   readonly foregroundRatio: number;
-  /** See `DecoderKind`. */
+  /** Whether the network takes steps; see `DecoderKind`. */
   readonly inSteps: boolean;
   /** What the manifest sets for a kind that takes steps. */
   readonly sampler?: Required<SamplerSettings> | undefined;

@@ -131,9 +131,7 @@ export const EventEntry = z.object({
   task_id: z.nullable(z.string()),
   status: z.nullable(JobStatus),
   progress: z.nullable(z.number()),
-  /**
-   * The event awaits its first attempt or a retry, is a dead letter, or was delivered, or dropped with its endpoint.
-   */
+  /** The event awaits its first attempt or a retry, is a dead letter, or was delivered or dropped with its endpoint. */
   state: z.enum(['waiting', 'retrying', 'dead', 'delivered', 'dropped']),
   attempts: z.number(),
   /** Status of the last response, or why there was none. */

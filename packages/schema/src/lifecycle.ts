@@ -17,7 +17,5 @@ const successors: Record<JobStatus, readonly JobStatus[]> = {
 export const canMove = (from: JobStatus, to: JobStatus): boolean => successors[from].includes(to);
 export const isTerminal = (status: JobStatus): boolean => successors[status].length === 0;
 
-/**
- * A job's progress at each step (docs/contract.md section 2.1). These are advisory: `status` is the source of truth.
- */
+/** A job's progress at each step (docs/contract.md section 2.1). Only advisory: `status` is the source of truth. */
 export const progress = { accepted: 0, preparing: 5, queued: 25, inferring: 30, inferred: 90, done: 100 } as const;

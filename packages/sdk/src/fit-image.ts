@@ -6,7 +6,7 @@ import { loadSharp, type Sharp } from './sharp.js';
 const maxUsefulSide = 2_048;
 
 /**
- * Tried in this order. Even the lowest has no visible effect on the model, and lets an image of `maxUsefulSide` fit.
+ * Tried in this order. Even the lowest has no visible effect on the model, and makes an image of `maxUsefulSide` fit.
  */
 const qualities = [0.95, 0.88, 0.78];
 

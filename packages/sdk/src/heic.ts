@@ -100,9 +100,7 @@ function colorProfileOf(heic: Uint8Array): Uint8Array<ArrayBuffer> | undefined {
   return undefined;
 }
 
-/**
- * How much of a profile fits in one JPEG segment, after the segment's length field and the 14 bytes that precede it.
- */
+/** How much of a profile fits in a JPEG segment, after the segment's length field and the 14 bytes that precede it. */
 const maxProfilePart = 65_535 - 2 - 14;
 
 /** Adds a profile to a JPEG. @see ICC.1:2022, annex B.4 */

@@ -34,7 +34,7 @@ export interface CreateJobParams {
 
 export interface ListJobsParams {
   /**
-   * Lists jobs whose label contains this text, in any case, or whose id starts with it. Only gen3d servers have this.
+   * Lists jobs whose label contains this text in any case, or whose id starts with it. Only gen3d servers have this.
    */
   readonly search?: string | undefined;
   /** Lists only jobs with this status. Default: all. */

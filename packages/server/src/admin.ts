@@ -86,7 +86,7 @@ export interface Admin {
   /** Delivers one dead letter again, or all since a point in time. Returns how many. */
   replayDeadLetters(which: { eventId: string } | { since: Date }): Promise<number>;
   /**
-   * Returns the path and fragment of a link that signs in one browser as the operator. It works once, within an hour.
+   * Returns the path and fragment of a link that signs one browser in as the operator. It works once, within an hour.
    */
   signInLink(): Promise<string>;
   /**
@@ -135,7 +135,7 @@ function requireAmount(usd: number): number {
 }
 
 /**
- * Opens the data directory for administration. Functions throw an `AdminError` for an unknown id. Close it at the end.
+ * Opens the data directory for administration. Functions throw an `AdminError` for an unknown id. Close it afterwards.
  */
 export async function openAdmin(edges: Edges, config: Config): Promise<Admin> {
   const { db, dirs, kind, keys, keyRing } = await openStore(edges, config, { onlyNew: true });

@@ -22,9 +22,7 @@ const Entry = z
   .strictObject({
     manifest: ManifestWithoutGraphs,
     urls: z.record(z.string(), z.url({ protocol: /^https?$/ })),
-    /**
-     * If present, the graphs are made from a skeleton and from checkpoints, which are then the manifest's only files.
-     */
+    /** If present, the graphs are made from a skeleton and checkpoints, which are then the manifest's only files. */
     skeleton: z
       .strictObject({
         folder: z.string().regex(/^[a-z0-9-]+(\/[a-z0-9-]+)*$/, "a folder inside the catalog's folder"),

@@ -3,9 +3,7 @@ import type { Device } from '@gen3d/engine';
 import type { ManifestWithoutGraphs, Precision } from '@gen3d/engine/bundles';
 import { cpuSeconds, type Skeleton } from './catalog.js';
 
-/**
- * Computes how many bytes of memory a network takes on a CPU. Half precision saves none there, because it is converted.
- */
+/** Computes the bytes of memory a network takes on a CPU. Half precision saves none there, because it is converted. */
 export const cpuMemory = ({ memory }: Pick<Skeleton, 'memory'>, precision: Precision): number =>
   (precision === 'int8' ? memory.int8 : undefined) ?? memory.fp32;
 

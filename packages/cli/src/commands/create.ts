@@ -293,9 +293,7 @@ async function createModel(
   }
 }
 
-/**
- * Says how long a finished job waited, and how long the server worked on it. Empty if it waited for less than a second.
- */
+/** Says how long a finished job waited, and how long the server worked on it. Empty if it waited less than a second. */
 function queueAndWork(job: NamedTask | undefined): string {
   if (!job?.work_seconds || !job.finished_at) return '';
   const workMs = 1000 * job.work_seconds;

@@ -259,9 +259,7 @@ async function use(nameOrPath: string, command: Command): Promise<void> {
   );
 }
 
-/**
- * Decides which setting a bundle belongs to, and its value. @throws if the bundle does not exist or cannot be loaded
- */
+/** Finds which setting a bundle belongs to, and its value. @throws if the bundle does not exist or cannot be loaded */
 async function choiceOf(nameOrPath: string, config: Config): Promise<{ kind: 'bundle' | 'matte'; value: string }> {
   const { checkBundle, findBundle, isPath } = await import('@gen3d/engine');
   const { builtInBundle, installedBundles } = await import('@gen3d/engine/bundles');

@@ -11,7 +11,7 @@ export interface ServerOptions {
 }
 
 /**
- * Chooses the server: from the flag, the variable, the profile or the default. The URL has no `/` or `/v1` at its end.
+ * Chooses the server: from the flag, the variable, the profile or the default. The URL does not end in `/` or `/v1`.
  */
 export function chooseServer(options: ServerOptions, { current }: Pick<Profile, 'current'>): string {
   const url = options.baseUrl ?? (process.env.GEN3D_BASE_URL || undefined) ?? current ?? defaultBaseUrl;

@@ -116,9 +116,7 @@ export async function planOutputs(
   return paths;
 }
 
-/**
- * Returns an id that two names of the same file share, such as a link and its target. Undefined without such a file.
- */
+/** Returns an id that two names of a file share, such as a link and its target. Undefined without such a file. */
 export async function fileId(path: string): Promise<string | undefined> {
   const found = await stat(path, { bigint: true }).catch(() => undefined);
   return found && `${found.dev} ${found.ino}`;

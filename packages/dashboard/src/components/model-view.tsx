@@ -25,9 +25,7 @@ declare module 'preact' {
 
 type Viewer = typeof import('./model-viewer.js');
 
-/**
- * Shows the model as its thumbnail does: yaw 0.56 and pitch 0.3 (packages/engine/src/render/thumbnail.ts), on a sphere.
- */
+/** Shows the model as its thumbnail does: yaw 0.56, pitch 0.3 (packages/engine/src/render/thumbnail.ts) on a sphere. */
 const threeQuarterOrbit = '0.56rad 1.271rad auto';
 /** Approximately the view of the photo. */
 const frontOrbit = '0rad 1.4rad auto';
@@ -38,9 +36,7 @@ type Comparison = keyof typeof comparisons;
 /** Models that do not contain the photo's camera, such as the sample, have only these comparisons. */
 const roughComparisons = { none: comparisons.none, beside: comparisons.beside };
 
-/**
- * How far the model turns to each side of the first view. The far side, which no photo shows, appears only on request.
- */
+/** How far the model turns to each side of the first view. The far side, which no photo shows, needs a gesture. */
 const swingRadians = Math.PI / 3;
 const radiansPerSecond = 0.35;
 

@@ -22,9 +22,7 @@ const columns: readonly Column[] = [
   { name: 'Amount', right: true },
 ];
 
-/**
- * Shows the account's balance and ledger. If every rate is 0, shows its usage instead: seconds of work, and no amounts.
- */
+/** Shows the account's balance and ledger. If every rate is 0, shows its usage instead, in seconds of work. */
 export function BalancePage() {
   const { api, charges, account } = useSession();
   const title = charges ? 'Balance' : 'Usage';

@@ -1,4 +1,4 @@
-/** Why the engine could not make a model of a photo. The server uses these as a job's `error.code`. */
+/** Says why the engine could not make a model of a photo. The server uses these as a job's `error.code`. */
 export type EngineErrorCode = 'image_invalid' | 'image_too_large' | 'no_foreground' | 'inference_failed';
 
 /** An expected failure that is due to the photo or the machine. The message says what is wrong and what to do. */

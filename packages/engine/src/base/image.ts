@@ -7,7 +7,7 @@ export interface RgbaImage {
   readonly data: Uint8Array;
 }
 
-/** Foreground coverage of an image of the same size, 0 background .. 255 object: `data` is [width·height]. */
+/** Says how much of each pixel of an image the object covers: 0 (none) to 255 (all). `data` is [width·height]. */
 export interface Matte {
   readonly width: number;
   readonly height: number;

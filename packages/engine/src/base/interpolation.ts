@@ -37,7 +37,7 @@ export function sampleBilinear(
 export const sampleSquare = (values: Float32Array, size: number, u: number, v: number, offset = 0): number =>
   sampleBilinear(values, size, size, ((u + 1) * size - 1) / 2, ((v + 1) * size - 1) / 2, 1, offset);
 
-/** 0 up to `from`, 1 from `to` on, and a smooth curve between. */
+/** Returns 0 up to `from`, 1 from `to` on, and a smooth curve in between. */
 export function smoothStep(from: number, to: number, value: number): number {
   const t = clamp((value - from) / (to - from), 0, 1);
   return t * t * (3 - 2 * t);

@@ -1,7 +1,8 @@
 import type { RgbaImage } from './image.js';
 
 /**
- * Linear light of an sRGB value, both 0..1. Light is additive only in linear numbers, so mixing and shading use these.
+ * Converts an sRGB value to linear light, both 0..1. Light adds up only in linear numbers, which mixing and shading
+ * use.
  */
 export const linearOfSrgb = (value: number): number =>
   value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;

@@ -43,7 +43,7 @@ async function bundlesIn(directory: string): Promise<Array<[name: string, folder
 
 const isBundle = (folder: string) => existsSync(join(folder, 'manifest.json'));
 
-/** Read from the manifest, because a package's folder is called `model-NAME`. */
+/** Reads the name from the manifest, because a package's folder is called `model-NAME`. */
 async function nameOf(folder: string): Promise<string> {
   try {
     const manifest: unknown = JSON.parse(await readFile(join(folder, 'manifest.json'), 'utf8'));

@@ -180,7 +180,7 @@ export type InstalledBundle = { readonly name: string; readonly directory: strin
   | { readonly problem: string }
 );
 
-/** All bundles that `findBundle` finds in these folders. */
+/** Lists all bundles that `findBundle` finds in these folders. */
 export async function installedBundles(searched: readonly string[]): Promise<InstalledBundle[]> {
   const folders = await bundleFolders(searched);
   return Promise.all([...folders].sort().map(([name, directory]) => installedBundle(name, directory)));

@@ -25,7 +25,7 @@ const Terms = z.strictObject({
   source: Line.describe('a URL, or a folder of this repository'),
 });
 
-/** How a bundle was made from a published checkpoint. */
+/** Says how a bundle was made from a published checkpoint. */
 const Origin = z.strictObject({
   checkpoint: File,
   furtherCheckpoints: z.array(File).optional().describe('if each network has its own, in the order of the catalog'),
@@ -234,7 +234,7 @@ const GraphManifest = ManifestWithoutGraphs.check(({ value, issues }) => {
   }
 });
 
-/** `manifest.json`: everything the engine needs to run a bundle, and the terms of its use. */
+/** Describes `manifest.json`, which contains all that the engine needs to run a bundle, and the terms of its use. */
 export const Manifest = z.discriminatedUnion('kind', [GraphManifest, HttpManifest]);
 export type Manifest = z.infer<typeof Manifest>;
 

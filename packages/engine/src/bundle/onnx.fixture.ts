@@ -13,7 +13,7 @@ export interface OnnxValue {
 
 export interface OnnxNode {
   readonly op: string;
-  /** Default: ONNX's own operators. */
+  /** The domain of the operator. Default: ONNX's own. */
   readonly domain?: string;
   readonly inputs: readonly string[];
   readonly outputs: readonly string[];

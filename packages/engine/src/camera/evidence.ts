@@ -17,7 +17,7 @@ export const mapSize = 64;
 /** Cells along the longest side of the guide's surface. */
 const guideResolution = 56;
 
-/** Evidence about the object in the photo. Maps are [mapSize·mapSize], rows from the top. */
+/** What the photo shows of the object. Maps are [mapSize·mapSize], rows from the top. */
 export interface Evidence {
   /** 1 inside the matte. */
   readonly outline: Uint8Array;
@@ -39,7 +39,7 @@ export async function gatherEvidence(cutout: Cutout, guide: DensityField | undef
   };
 }
 
-/** Intersection over union of a view's outline, where its depths are finite, and the photo's. */
+/** Computes the intersection over union of the photo's outline and a view's, which is where its depths are finite. */
 export function outlineAgreement(depth: Float32Array, outline: Uint8Array): number {
   let [both, either] = [0, 0];
   for (let i = 0; i < outline.length; i++) {
@@ -51,7 +51,8 @@ export function outlineAgreement(depth: Float32Array, outline: Uint8Array): numb
 }
 
 /**
- * Mean difference, 0..1, between the photo's colors and those of a surface in a view, where both have some.
+ * Computes the mean difference, 0..1, between the photo's colors and those of a surface in a view, where both have
+ * colors.
  *
  * @param colors [3·V] of the mesh's vertices, sRGB in 0..1
  */
@@ -84,7 +85,7 @@ async function guideFront(guide: DensityField): Promise<FrontMap> {
 
 /** Maps the visible surface in a view of P pixels. NaN and zeros where there is none. */
 export interface FrontMap {
-  /** [P] toward the camera from the plane at `camera.distance`, in half widths of the frame there. */
+  /** [P] height above the plane at `camera.distance`, toward the camera, in half widths of the frame there. */
   readonly height: Float32Array;
   /** [3·P] unit normals in the camera's frame. */
   readonly normals: Float32Array;

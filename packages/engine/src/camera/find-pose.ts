@@ -138,7 +138,7 @@ const fineSteps = [4, 2, 1, 0.5];
 
 const better = (a: Candidate, b: Candidate): Candidate => (b.score > a.score ? b : a);
 
-/** East and north, or both. */
+/** Each step of the search tries these directions: east or west, north or south, and both. */
 const directions = [
   [-1, -1],
   [0, -1],
@@ -150,7 +150,7 @@ const directions = [
   [1, 1],
 ] as const;
 
-/** Away from the camera, to the right, and up. */
+/** Each step of the search tries these moves of the object: away from or to the camera, to the sides, up and down. */
 const moves = [
   [-1, 0, 0],
   [1, 0, 0],
@@ -278,7 +278,7 @@ function range(from: number, to: number, step: number): number[] {
  */
 const weights = { normals: 0.3, height: 0.6, color: 1 };
 
-/** How well the visible surface agrees with the guide's. Higher is better. */
+/** Rates how well the visible surface agrees with the guide's. Higher is better. */
 function rateFront(front: FrontMap, guide: FrontMap): number {
   const { cosine, difference } = compareFronts(front, guide);
   return weights.normals * cosine - weights.height * difference;
@@ -287,9 +287,7 @@ function rateFront(front: FrontMap, guide: FrontMap): number {
 /** A difference of heights counts at most this much, in half widths of the frame. */
 const maxDifference = 0.5;
 
-/**
- * Computes the mean cosine between the normals of two maps, and the mean difference of their heights, up to a constant.
- */
+/** Computes the mean cosine of the normals of two maps, and the mean difference of their heights up to a constant. */
 function compareFronts(a: FrontMap, b: FrontMap): { cosine: number; difference: number } {
   const differences: number[] = [];
   let cosine = 0;

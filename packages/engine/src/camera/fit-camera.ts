@@ -25,7 +25,7 @@ export interface FitOptions {
   readonly upright: boolean;
   /** Whether the camera may be anywhere around the object, or only in front of it. */
   readonly anyYaw: boolean;
-  /** Another reconstructor's field of the same cutout. */
+  /** The field that another reconstructor made of the same cutout. */
   readonly guide?: DensityField | undefined;
   readonly signal?: AbortSignal | undefined;
 }

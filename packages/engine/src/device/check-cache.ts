@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { replaceFile } from '../files.js';
 
-/** null is Infinity, which JSON does not have. */
+/** null stands for Infinity, which JSON cannot express. */
 const Figure = z.number().nullable();
 
 /** The result of comparing a bundle's outputs on a device with those on the CPU. */

@@ -9,7 +9,7 @@ import { findAdapter, runtimeVersion } from './find-adapter.js';
 import { probe } from './probe.js';
 
 export interface InspectOptions {
-  /** Folder to save verdicts in. Default: they are not saved. */
+  /** The folder in which verdicts are saved. Default: they are not saved. */
   readonly cacheDir?: string | undefined;
   /** Compares again even if there is a verdict. */
   readonly again?: boolean;
@@ -27,7 +27,7 @@ export interface BundleCheck {
 export interface DeviceReport {
   readonly provider: Provider;
   readonly adapter?: Adapter;
-  /** Why it cannot be used; absent if it can. */
+  /** Why the provider cannot be used. Absent if it can. */
   readonly problem?: string;
   readonly checks: readonly BundleCheck[];
 }

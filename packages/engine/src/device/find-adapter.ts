@@ -5,7 +5,7 @@ import type { Accelerator } from './adapter.js';
 import { type Adapter, isSoftware, systemAdapter, vulkanAdapter } from './adapter.js';
 import { probe } from './probe.js';
 
-/** Why a provider cannot be used on this machine, and what to install. */
+/** Says why a provider cannot be used on this machine, and what to install. */
 export interface Unusable {
   readonly problem: string;
   readonly adapter?: Adapter;

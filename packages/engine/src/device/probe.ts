@@ -7,7 +7,7 @@ import type { Difference } from './difference.js';
 
 export interface ParityRun {
   readonly difference: Difference;
-  /** One run of all graphs of the bundle, after the first run. */
+  /** How long a run of all graphs of the bundle takes, after the first run. */
   readonly ms: number;
   readonly firstMs: number;
   readonly cpuMs: number;
@@ -29,7 +29,7 @@ interface BundleRequest {
   readonly directory: string;
 }
 
-/** By package name, so that it is found from the built package and from the sources. */
+/** The package's name finds the module from the built package and from the sources. */
 const probeFile = () => createRequire(import.meta.url).resolve('@gen3d/engine/device-probe');
 
 // A working driver takes a second. A bundle of a gigabyte takes a minute on a slow CPU, twice.

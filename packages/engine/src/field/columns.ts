@@ -80,7 +80,7 @@ async function encodeColumns(
   });
 }
 
-/** C: the number of columns across the frame. */
+/** Returns C, the number of columns across the frame. */
 const columnsAcross = ({ input, decoder }: ColumnsManifest): number => decoder.size ?? input.size;
 
 interface Columns {

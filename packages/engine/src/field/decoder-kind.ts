@@ -7,7 +7,7 @@ import type { FloatTensor, OpenSession, Session } from '../network/session.js';
 import type { CameralessField, DensityField } from './density-field.js';
 
 /**
- * How bundles of one kind turn the cutout of a photo into a density field. The engine knows kinds only by this
+ * Turns the cutout of a photo into a density field, as bundles of one kind do. The engine knows kinds only by this
  * interface; `reconstructor.ts` lists them. `decoder-kinds.test.ts` runs the same tests for each.
  *
  * States: `open` loads and checks every graph of the bundle. Its networks then encode any number of cutouts, also
@@ -16,8 +16,8 @@ import type { CameralessField, DensityField } from './density-field.js';
  * The field has a value above its threshold inside the object and below it outside `bounds`, and never NaN. The same
  * cutout gives the same field, except for the rounding of the device. It stays valid until the networks are released.
  *
- * Errors: a `BundleError` if a graph does not fit the manifest or another graph, an `EngineError` if the network fails on
- * the photo, and the signal's reason once it is aborted. Others, such as running out of memory, are passed on.
+ * Errors: a `BundleError` if a graph does not fit the manifest or another graph, an `EngineError` if the network fails
+ * on the photo, and the signal's reason once it is aborted. Others, such as running out of memory, are passed on.
  */
 export interface DecoderKind {
   /** Whether nearly all of the time goes into `encode`, which then reports its progress. */
@@ -52,7 +52,7 @@ export interface EncodeOptions {
   readonly signal?: AbortSignal | undefined;
   /** Called with the increasing share of the steps done, 0..1, by kinds that take steps. */
   readonly onProgress?: ((share: number) => void) | undefined;
-  /** Instead of the manifest's, for kinds that take steps. */
+  /** Replaces the manifest's settings, for kinds that take steps. */
   readonly sampler?: Required<SamplerSettings> | undefined;
 }
 
@@ -61,6 +61,6 @@ export interface SelfTest {
   readonly name: string;
   /** @throws {Error} if a network cannot run */
   run(): Promise<{ readonly passed: boolean; readonly detail: string }>;
-  /** Why the check is left out here. */
+  /** Why the check is skipped here. */
   readonly skipped?: string;
 }

@@ -1,5 +1,5 @@
 /**
- * Signed Euclidean distance to a matte's outline in pixels, positive inside.
+ * Computes the signed Euclidean distance to a matte's outline, in pixels, positive inside.
  *
  * Shape: `matte` is [size·size] in 0..1, rows from the top, and so is the result. Distances are from pixel centers; the
  * coverage of a boundary pixel shifts them by up to half a pixel, so that a soft edge gives a smooth outline.
@@ -16,7 +16,7 @@ export function signedDistance(matte: Float32Array, size: number): Float32Array 
   });
 }
 
-/** Distance from each pixel to the nearest one with this value. */
+/** Computes the distance from each pixel to the nearest one with this value. */
 function distanceTo(pixels: Float32Array, value: number, size: number): Float32Array {
   // More than the distance of any two pixels. Infinity would give NaN when subtracted from itself.
   const far = 4 * size * size;

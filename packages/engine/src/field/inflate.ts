@@ -43,7 +43,7 @@ export function inflate(cutout: Cutout): DensityField {
   };
 }
 
-/** Successive over-relaxation; the factor is the optimum for a square of this size, and 150 sweeps leave under 1 %. */
+/** Uses successive over-relaxation. The factor is optimal for a square of this size, and 150 sweeps leave under 1 %. */
 function solvePoisson(matte: Float32Array): Float32Array {
   const solution = new Float32Array(matte.length);
   const factor = 2 / (1 + Math.sin(Math.PI / gridSize));

@@ -132,7 +132,7 @@ export class Lattice {
     return crossed.toArray();
   }
 
-  /** Which of the 27 samples of a cell of 2 x 2 x 2 cells are inside: bit x + 3y + 9z. */
+  /** Returns which of the 27 samples of a cell of 2 x 2 x 2 cells are inside, as bit x + 3y + 9z. */
   #insideBits(first: number, threshold: number): number {
     const [nx, ny] = this.size;
     let bits = 0;

@@ -8,7 +8,7 @@ type PointsDecoder = Extract<BoxDecoder, { kind: 'points' }>;
 /** Points per call. A graph that samples three planes of 40 channels holds about 1 kB for each. */
 const defaultChunkSize = 32_768;
 
-/** Random points in the box, as many as the graph requires, for comparing devices. */
+/** Makes random points in the box, as many as the graph requires, for comparing devices. */
 export function pointsOf({ points, halfExtent }: PointsDecoder | StepsDecoder, session: Session): FloatTensor {
   const random = randomNumbers();
   const count = session.shapeOf(points)[1] ?? exercisedRows;

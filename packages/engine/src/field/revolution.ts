@@ -140,7 +140,7 @@ function findAxis(density: Density, view: View, bounds: Box, elevationRadians: n
   return agreement > minAgreement ? best : undefined;
 }
 
-/** Mean overlap of the half planes with their mean, 0 to 1. Of the two sides, only the better one counts. */
+/** Computes the mean overlap of the half planes with their mean, 0 to 1. Of the two sides, only the better counts. */
 function agreementAround(axis: Axis, density: Density, view: View, bounds: Box): number {
   const visible = visibleAngles.map((angle) => slice(density, bounds, axis, angle, searchGrid));
   const consensus = mean(visible);
@@ -154,7 +154,7 @@ function agreementAround(axis: Axis, density: Density, view: View, bounds: Box):
   return overlaps.reduce((sum, value) => sum + value, 0) / overlaps.length;
 }
 
-/** How far half planes reach from the axis, and from where to where along it. */
+/** Computes how far half planes reach from the axis, and from where to where along it. */
 function extentAround(axis: Axis, bounds: Box): { reach: number; low: number; high: number } {
   const cos = Math.cos(axis.tiltRadians);
   // Depth is less certain than the outline, so slices reach beyond it.
@@ -178,7 +178,7 @@ function slice(density: Density, bounds: Box, axis: Axis, angle: number, { rows,
   return values;
 }
 
-/** Intersection over union of the solids of revolution that two slices bound. Cavities are filled. */
+/** Computes the intersection over union of the solids of revolution that two slices bound. Cavities are filled. */
 function overlap(a: Float32Array, b: Float32Array, { columns }: Grid): number {
   let [both, either] = [0, 0];
   for (let row = 0; row < a.length; row += columns) {

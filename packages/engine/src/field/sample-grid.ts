@@ -73,7 +73,7 @@ export async function sampleGrid(
   return { values, size, origin, cell, resolution, evaluations: evaluator.evaluations, scale };
 }
 
-/** One cell of margin on each side for the closed border, rounded up to whole cells of the coarsest lattice. */
+/** Adds a cell of margin on each side for the closed border, and rounds up to whole cells of the coarsest lattice. */
 const cellsAlong = (extent: number, cell: number) => coarsestStride * Math.ceil((extent / cell + 2) / coarsestStride);
 
 /** Evaluates the field at samples of a lattice, in batches. */

@@ -1,8 +1,9 @@
 /**
- * Independent numbers with a standard normal distribution, the same for a seed on every machine.
+ * Generates independent numbers with a standard normal distribution, which are the same for a seed on every machine.
  *
  * Uniform numbers are the upper 24 bits of xoshiro128**, plus one half, divided by 2^24. Its state is the first four
- * outputs of splitmix32 for the seed. Each pair (u, v) gives two normal ones: sqrt(-2 ln u) times cos(2πv) and sin(2πv).
+ * outputs of splitmix32 for the seed. Each pair (u, v) gives two normal ones: sqrt(-2 ln u) times cos(2πv) and
+ * sin(2πv).
  * @param seed 0 to 2^32 - 1
  * @see Blackman and Vigna, "Scrambled Linear Pseudorandom Number Generators", ACM TOMS 2021
  * @see Box and Muller, "A Note on the Generation of Random Normal Deviates", 1958
@@ -37,7 +38,7 @@ function xoshiro(seed: number): () => number {
 
 const rotate = (word: number, bits: number): number => (word << bits) | (word >>> (32 - bits));
 
-/** Four words that differ in about half of their bits for any two seeds. */
+/** Returns four words. For any two seeds, they differ in about half of their bits. */
 function splitmix(seed: number): Uint32Array {
   return Uint32Array.from({ length: 4 }, (_, i) => {
     let word = (seed + Math.imul(i + 1, 0x9e3779b9)) | 0;

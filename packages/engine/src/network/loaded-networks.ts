@@ -9,7 +9,7 @@ interface Loaded {
 /** A graph on one execution provider. */
 export interface NetworkKey {
   readonly provider: string;
-  /** Folder of the bundle. */
+  /** The bundle's folder. */
   readonly folder: string;
 }
 
@@ -66,7 +66,7 @@ export class LoadedNetworks {
   }
 }
 
-/** By its message, as onnxruntime's CPU, CUDA and WebGPU providers word it. */
+/** Recognizes the messages of onnxruntime's CPU, CUDA and WebGPU providers. */
 export const isOutOfMemory = (error: unknown): boolean =>
   /bad_alloc|out of memory|OUT_OF_MEMORY|fail(ed|ure) to allocate|allocation fail/i.test(
     error instanceof Error ? error.message : String(error),

@@ -25,8 +25,9 @@ process.env.ORT_DISABLE_TELEMETRY = '1';
 const require = createRequire(import.meta.url);
 
 /**
- * onnxruntime-node in a clone, otherwise its binaries for this platform in a package of gen3d. The install script of
- * onnxruntime-node downloads CUDA libraries, and `npm install` fails on machines that cannot reach their server.
+ * A clone uses onnxruntime-node, other installations a package of gen3d with its binaries for this platform. The
+ * install script of onnxruntime-node downloads CUDA libraries, and `npm install` fails on machines that cannot reach
+ * their server.
  */
 const platformPackage = `@gen3d/onnxruntime-${process.platform}-${process.arch}`;
 const runtimePackage = [platformPackage, 'onnxruntime-node'].find(isInstalled) ?? platformPackage;

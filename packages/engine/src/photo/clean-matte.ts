@@ -47,7 +47,7 @@ export function cleanMatte(matte: Matte): Matte | undefined {
   return { width, height, data: cleaned };
 }
 
-/** Coverage, weighted down to a third towards the corners: the subject of a photo is large and in the middle. */
+/** Weights a patch's coverage, down to a third toward the corners: a photo's subject is large and in the middle. */
 function prominence({ left, right, top, bottom, area }: Patch, { width, height }: Matte): number {
   const x = (left + right) / width - 1;
   const y = (top + bottom) / height - 1;

@@ -32,7 +32,7 @@ export interface DecodedPhoto {
 const defaultMaxPixels = 100_000_000;
 const defaultMaxBytes = 25 * 1024 * 1024;
 
-/** Smaller images show nothing: the smallest network takes 64 pixels a side. */
+/** Smaller images do not show an object: the smallest network takes 64 pixels a side. */
 const minSide = 16;
 
 /** Longer sides are scaled down to this: twice the input of matting and twice the default texture. */

@@ -70,7 +70,7 @@ export function enlargeMatte(photo: RgbaImage, part: Rectangle, small: SmallMatt
 }
 
 /**
- * For each pixel of the matte, coverage as a function of the colors around it: factors of red, green and blue, a
+ * Fits, for each pixel of the matte, coverage as a function of the colors around it: factors of red, green and blue, a
  * constant, and how far to trust the function, 0..1, each [width·height]. Colors and coverage are in bytes.
  */
 function fitColors({ width, height, data, colors }: SmallMatte, edges: Uint8Array): readonly Float32Array[] {

@@ -5,7 +5,7 @@ import { noForeground } from './matte.js';
 import { type FloatImage, resample, type Window } from './resample.js';
 
 export interface FrameOptions {
-  /** Longer side of the object's box / side of the frame: the bundle's `input.foregroundRatio`. */
+  /** The longer side of the object's box divided by the side of the frame: the bundle's `input.foregroundRatio`. */
   readonly foregroundRatio: number;
   /** Maximum pixels a side. The frame has fewer if the object is smaller on the photo, and at least 512. */
   readonly maxSize: number;

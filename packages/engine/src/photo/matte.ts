@@ -124,7 +124,7 @@ function scaleToSquare({ width, height, data }: RgbaImage, part: Rectangle, size
     .toBuffer();
 }
 
-/** RGB, one channel after the other, in the network's range of values. */
+/** Converts pixels to RGB, one channel after the other, in the network's range of values. */
 function toPlanar(pixels: Uint8Array, { mean, std }: MatteManifest['input']): Float32Array {
   const count = pixels.length / 3;
   const planar = new Float32Array(pixels.length);

@@ -17,7 +17,7 @@ import type {
 } from './threads.js';
 
 export interface PoolOptions extends EngineOptions {
-  /** Maximum number of photos at a time. Default 1. */
+  /** How many photos the pool works on at a time. Default 1. */
   readonly pipelines?: number;
 }
 
@@ -95,8 +95,8 @@ export class EnginePool {
   }
 
   /**
-   * Like `Engine.generate`, but on one of the pool's threads. Waits if all of them are busy. `options.signal` also ends
-   * that wait.
+   * Makes a model as `Engine.generate` does, but on one of the pool's threads. Waits while all of them are busy.
+   * `options.signal` also ends that wait.
    *
    * @throws {EngineError} if the photo cannot be used
    * @throws the signal's reason if it aborts

@@ -1,9 +1,7 @@
 import type { TriangleMesh } from '../base/mesh.js';
 import { projectPoints, type View } from './view.js';
 
-/**
- * Records the triangle and depth that each pixel of a view sees. Rows start at the top; samples are at pixel centers.
- */
+/** Records the triangle and depth that a view's pixels see. Rows are from the top; samples are at pixel centers. */
 export interface Raster {
   readonly width: number;
   readonly height: number;

@@ -9,9 +9,9 @@ import { orbitView, type View } from './view.js';
 export interface RenderOptions {
   readonly width: number;
   readonly height: number;
-  /** Around the Y axis: 0 shows the front (+Z), a quarter turn the +X side, and a half turn the back. */
+  /** The angle around the Y axis: 0 shows the front (+Z), a quarter turn the +X side, and a half turn the back. */
   readonly yawRadians: number;
-  /** Above the horizon. */
+  /** The angle above the horizon. */
   readonly pitchRadians: number;
   /** Samples per pixel along each axis: 1 is jagged, 2 is good for display. */
   readonly supersample: number;
@@ -101,7 +101,7 @@ function develop(
 }
 
 /**
- * Computes what share of its light, 0..1, reaches the floor at a point of the supersampled image; 1 above the horizon.
+ * Computes the share of light, 0..1, that reaches the floor at a point of the supersampled image; 1 above the horizon.
  */
 function lightShare(
   { eye, rotation, focalLength, principalPoint }: View,

@@ -16,7 +16,7 @@ export interface Studio {
 }
 
 interface Lamp {
-  /** Unit vector towards the lamp. */
+  /** The unit vector toward the lamp. */
   readonly direction: readonly [number, number, number];
   readonly color: Color;
   readonly view: View;
@@ -26,9 +26,7 @@ interface Lamp {
 /** Linear light; 1 is white that faces the key light. */
 type Color = readonly [number, number, number];
 
-/**
- * Records what share of its light, 0..1, reaches each point of the floor, on a square grid around the model; 1 outside.
- */
+/** Records the share of light, 0..1, that reaches points of the floor, on a square grid around the model; 1 outside. */
 interface Floor {
   readonly left: number;
   readonly back: number;

@@ -9,9 +9,9 @@ const yawRadians = 0.56;
 const pitchRadians = 0.3;
 
 export interface Thumbnails {
-  /** On a light backdrop. */
+  /** The model on a light backdrop. */
   readonly jpeg: Uint8Array;
-  /** On a transparent background, for dark pages. */
+  /** The model on a transparent background, for dark pages. */
   readonly webp: Uint8Array;
 }
 

@@ -32,9 +32,9 @@ export function photoView(camera: Camera, size: number): View {
 export interface OrbitOptions {
   readonly width: number;
   readonly height: number;
-  /** Around the Y axis: 0 looks at the front (+Z), a quarter turn at the +X side. */
+  /** The angle around the Y axis: 0 looks at the front (+Z), a quarter turn at the +X side. */
   readonly yawRadians: number;
-  /** Above the horizon, between -pi/2 and pi/2. */
+  /** The angle above the horizon, between -pi/2 and pi/2. */
   readonly pitchRadians: number;
   /** The field of view along the image's shorter side. */
   readonly fovRadians: number;
@@ -69,7 +69,7 @@ export function orbitView(positions: Float32Array, options: OrbitOptions): View 
 }
 
 /**
- * Computes the axes of a camera that sees the model from `yaw` around Y (0 is the front, +Z) and `pitch` above level.
+ * Returns the axes of a camera that sees the model from `yaw` around Y (0 is the front, +Z) and `pitch` above level.
  */
 export function orbitRotation(yawRadians: number, pitchRadians: number): View['rotation'] {
   const [sinYaw, cosYaw] = [Math.sin(yawRadians), Math.cos(yawRadians)];

@@ -3,7 +3,7 @@ import type { EventEmitter } from 'node:events';
 import type { Worker } from 'node:worker_threads';
 import { Channel, type Functions, type Input, type Output } from './channel.js';
 
-/** How a child ended. If it could not be started, or if a thread crashed, it has neither a code nor a signal. */
+/** Says how a child ended. If it could not be started, or if a thread crashed, it has neither a code nor a signal. */
 export class ExitError extends Error {
   override readonly name = 'ExitError';
   readonly code: number | null = null;

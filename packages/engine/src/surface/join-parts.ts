@@ -53,7 +53,7 @@ export function joinParts(grid: ScalarGrid, mesh: TriangleMesh, threshold: numbe
   return loose.size < others.length;
 }
 
-/** Every n-th vertex of each part, at most `maxVertices`. */
+/** Selects every n-th vertex of each part, at most `maxVertices`. */
 function verticesOf(positions: Float32Array, { partOf, count }: Parts): Point[][] {
   const offsets = Array.from({ length: count }, (): number[] => []);
   for (const [vertex, part] of partOf.entries()) offsets[part]!.push(3 * vertex);

@@ -1,8 +1,8 @@
 import type { TriangleMesh } from '../base/mesh.js';
 
 /**
- * Unit vertex normals [3·V]: the mean of the adjoining triangles' normals, weighted by their angle at the vertex, so
- * that they do not depend on how a flat side is cut into triangles.
+ * Computes unit vertex normals [3·V]: the mean of the adjoining triangles' normals, weighted by their angle at the
+ * vertex, so that they do not depend on how a flat side is cut into triangles.
  *
  * @see Thürmer and Wüthrich, "Computing Vertex Normals from Polygonal Facets", Journal of Graphics Tools 1998
  */

@@ -3,7 +3,7 @@ import type { TexturedMesh } from '../base/mesh.js';
 
 export interface Posed<M> {
   readonly model: M;
-  /** Where points of the camera's frame, [3·N], are in the model's. */
+  /** Converts points [3·N] from the camera's frame to the model's. */
   readonly toModel: (points: Float32Array) => Float32Array;
 }
 

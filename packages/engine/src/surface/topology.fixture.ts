@@ -15,7 +15,7 @@ export function welded({ positions, indices }: TexturedMesh): TriangleMesh {
   return { positions: unique, indices: indices.map((vertex) => source[vertex]!) };
 }
 
-/** Volume inside a closed mesh, in cubic units; negative if it is wound inwards. */
+/** Computes the volume inside a closed mesh, in cubic units. Negative if the mesh is wound inward. */
 export function enclosedVolume({ positions, indices }: TriangleMesh): number {
   let sixfold = 0;
   for (let t = 0; t < indices.length; t += 3) {

@@ -30,7 +30,7 @@ export function estimateElevation(positions: Float32Array, expected = usual): nu
   return best.elevation;
 }
 
-/** Tilting keeps x, so points sorted once serve the hulls of every tilt. */
+/** Sorts points by x, which tilting does not change, so this order serves the hulls of every tilt. */
 function sortedByX(positions: Float32Array): Float32Array {
   const order = Uint32Array.from({ length: positions.length / 3 }, (_, vertex) => 3 * vertex);
   order.sort((a, b) => positions[a]! - positions[b]!);
@@ -53,7 +53,7 @@ function footing(points: Float32Array): number {
 }
 
 /**
- * Area of the convex hull, in x and z, of the points with y <= `maxHeight`.
+ * Computes the area of the convex hull, in x and z, of the points with y <= `maxHeight`.
  *
  * @param points [3·N] in ascending order of x
  * @see Andrew, "Another Efficient Algorithm for Convex Hulls in Two Dimensions", 1979
@@ -61,9 +61,7 @@ function footing(points: Float32Array): number {
 const hullArea = (points: Float32Array, maxHeight: number): number =>
   areaBelow(points, maxHeight, 1) + areaBelow(points, maxHeight, -1);
 
-/**
- * Computes the area between the x axis and the chain of the hull that is farthest in the direction of z times `sign`.
- */
+/** Computes the area between the x axis and the hull's chain that is farthest in the direction of z times `sign`. */
 function areaBelow(points: Float32Array, maxHeight: number, sign: 1 | -1): number {
   // Corners of the chain: x and z of each.
   const chain = new Float64Array((2 * points.length) / 3);
@@ -87,7 +85,7 @@ function areaBelow(points: Float32Array, maxHeight: number, sign: 1 | -1): numbe
   return doubled / 2;
 }
 
-/** Positive if the path along the last two corners of the chain to the point turns left. */
+/** Returns a positive number if the path along the last two corners of the chain to the point turns left. */
 function turn(chain: Float64Array, end: number, x: number, z: number): number {
   const [fromX, fromZ] = [chain[end - 4]!, chain[end - 3]!];
   return (chain[end - 2]! - fromX) * (z - fromZ) - (chain[end - 1]! - fromZ) * (x - fromX);

@@ -176,7 +176,7 @@ function withMirrored(own: SeenColors, across: SeenColors, correction: Float32Ar
   return { colors, seen };
 }
 
-/** `to` minus `from`, [3·V], where `known` [V], spread over the rest and fading with the distance. */
+/** Subtracts `from` from `to`, [3·V], where `known` [V]. Spreads the difference over the rest, fading with distance. */
 function spreadDifference(mesh: TriangleMesh, to: Float32Array, from: Float32Array, known: Float32Array) {
   return fillUnlit(mesh, {
     colors: to.map((color, i) => color - from[i]!),
@@ -195,13 +195,13 @@ function corrected(mesh: TriangleMesh, decoder: Float32Array, { colors, seen }: 
   return correction.map((value, i) => Math.min(Math.max(decoder[i]! + value, 0), 1));
 }
 
-/** One source of colors, used for the share that the layers before it leave. */
+/** A source of colors, which gets the share that the layers before it leave. */
 interface Layer {
   readonly image: LinearImage;
   readonly projection: PhotoProjection;
   /** Its weight at a point, once projected. */
   readonly weight: 'seen' | 'away';
-  /** [3·V] to add to its colors. */
+  /** [3·V] what to add to its colors. */
   readonly correction?: Float32Array;
 }
 
@@ -292,7 +292,7 @@ interface PartlySeen {
 }
 
 /**
- * 30 sweeps leave a mean error of 0.0001 in linear colors, less than 120 sweeps without over-relaxation leave. All
+ * After 30 sweeps, the mean error is 0.0001 in linear colors, less than after 120 sweeps without over-relaxation. All
  * sweeps must have the same order, because alternating ones converge ten times more slowly.
  */
 const sweeps = 30;

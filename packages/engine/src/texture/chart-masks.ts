@@ -14,7 +14,7 @@ export interface Mask {
   readonly area: number;
 }
 
-/** [4·charts] left, top, right and bottom of each chart. Coordinates that are not numbers count as 0. */
+/** Finds left, top, right and bottom of each chart [4·charts]. Coordinates that are not numbers count as 0. */
 export function chartBounds({ chartOfTriangle, count, flat }: Charts): Float64Array {
   const bounds = new Float64Array(4 * count);
   for (let i = 0; i < bounds.length; i++) bounds[i] = i % 4 < 2 ? Infinity : -Infinity;

@@ -24,7 +24,7 @@ const directions: readonly { axis: 0 | 1 | 2; sign: 1 | -1; scale: number }[] = 
   { axis: 1, sign: -1, scale: 0.6 },
 ];
 
-/** Minimum cosine towards the camera for the photo's own chart. Below it, the photo would be stretched. */
+/** Minimum cosine toward the camera for the photo's own chart. Below it, the photo would be stretched. */
 const frontCosine = 0.3;
 
 /** A projection keeps at least this share of a triangle's area. */
@@ -72,7 +72,7 @@ export function cutCharts(mesh: TriangleMesh, camera: Camera): Charts {
   return { chartOfTriangle, count, flat };
 }
 
-/** [6·T] cosine of each triangle's normal with each direction. The first two follow the photo's rays. */
+/** Computes the cosine [6·T] of each triangle's normal with each direction. The first two follow the photo's rays. */
 function facing({ positions, indices }: TriangleMesh, camera: Camera): Float32Array {
   const cosines = new Float32Array(2 * indices.length);
   const normal = new Float64Array(3);
@@ -130,7 +130,7 @@ function smoothLabels(labels: Uint8Array, cosines: Float32Array, neighbors: Int3
   return current;
 }
 
-/** [3·T] the triangle across each edge, or -1. */
+/** Finds the triangle across each edge [3·T], or -1. */
 function triangleNeighbors({ positions, indices }: TriangleMesh): Int32Array {
   // An edge has the number of the corner where it starts.
   const edges = cornersByVertex(indices, positions.length / 3);
@@ -146,7 +146,10 @@ function triangleNeighbors({ positions, indices }: TriangleMesh): Int32Array {
   return neighbors;
 }
 
-/** [2·3·T] the corners of each triangle in the projection of its label, mirrored as needed to keep their winding. */
+/**
+ * Projects the corners of each triangle [2·3·T] along its label's direction, mirrored where needed to keep their
+ * winding.
+ */
 function flatten({ positions, indices }: TriangleMesh, camera: Camera, labels: Uint8Array): Float32Array {
   const frameHalf = camera.distance * camera.halfTangent;
   const flat = new Float32Array(2 * indices.length);

@@ -27,7 +27,7 @@ export function unwrap(
   };
 }
 
-/** One vertex for each pair of a mesh's vertex and one of its charts. `corners` has the first corner of each. */
+/** Makes a vertex for each pair of a mesh's vertex and one of its charts. `corners` has the first corner of each. */
 function splitAtSeams({ positions, indices }: TriangleMesh, chartOfTriangle: Int32Array) {
   // The copies of a vertex are a linked list: there is usually one, and seldom more than three.
   const firstCopy = new Int32Array(positions.length / 3).fill(-1);
@@ -53,7 +53,7 @@ function splitAtSeams({ positions, indices }: TriangleMesh, chartOfTriangle: Int
   return { indices: splitIndices, corners: corners.subarray(0, count) };
 }
 
-/** [2·corners] the UV of each corner. */
+/** Computes the UV of each corner [2·corners]. */
 function atlasCoordinates({ flat, chartOfTriangle }: Charts, { offsets, side }: Packing, corners: Uint32Array) {
   const uvs = new Float32Array(2 * corners.length);
   corners.forEach((corner, i) => {

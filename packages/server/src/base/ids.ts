@@ -4,9 +4,7 @@ import { monotonicFactory } from 'ulid';
 /** A new ULID. ULIDs that one process makes in the same millisecond sort in creation order. */
 export const newUlid: () => string = monotonicFactory(fraction);
 
-/**
- * Returns a random number in [0, 1). ulid's default reads single random bytes, 35 µs per id; `randomInt` buffers them.
- */
+/** Returns a number in [0, 1). ulid's default reads single random bytes, 35 µs per id; `randomInt` buffers them. */
 function fraction(): number {
   return randomInt(2 ** 32) / 2 ** 32;
 }

@@ -29,9 +29,7 @@ export interface TensorRecord {
 /** Limits far above any real checkpoint, so that a hostile file cannot exhaust memory or time. */
 export const limits = { indexBytes: 2 * 1024 * 1024, tensors: 10_000, rank: 16 };
 
-/**
- * Computes the number of elements. @throws {CheckpointError} if a size is not a count, or their product is too large
- */
+/** Computes the number of elements. @throws {CheckpointError} if a size is not a count, or the product is too large */
 export function elementCount(shape: readonly number[], name: string): number {
   if (shape.length > limits.rank) throw new CheckpointError(`"${name}" has ${shape.length} dimensions`);
   let count = 1;

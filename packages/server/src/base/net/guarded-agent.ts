@@ -24,9 +24,7 @@ type LookupCallback = (error: Error | null, address: string | LookupAddress[], f
 export function guardedAgent({ connectTimeoutMs, nameServers, ...rules }: GuardOptions): Agent {
   const isAllowed = (address: string) => isAllowedTarget(address, rules);
 
-  /**
-   * Replaces the connection's lookup, so that it dials exactly the addresses that passed. This defeats DNS rebinding.
-   */
+  /** Replaces the connection's lookup, so that it dials only the addresses that passed. This defeats DNS rebinding. */
   async function guardedLookup(host: string, { family }: LookupOptions): Promise<LookupAddress[]> {
     const found = await resolveName(host, nameServers);
     const allowed = found.filter(({ address }) => isAllowed(address));

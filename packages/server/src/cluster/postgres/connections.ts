@@ -46,9 +46,7 @@ export function isUnencrypted(url: string): boolean {
   return !ssl && !/^(\/|localhost$|127\.|\[?::1\]?$)/.test(host);
 }
 
-/**
- * Says how to connect, for the pool and for separate connections. @throws {ConfigError} if the password is not encoded
- */
+/** Says how to connect, for the pool and separate connections. @throws {ConfigError} if the password is not encoded */
 export const connectionOf = (url: string): pg.ClientConfig => ({
   connectionString: requireEncoded(url),
   application_name: 'gen3d',

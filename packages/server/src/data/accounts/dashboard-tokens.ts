@@ -19,7 +19,7 @@ const purpose = 'dashboard-tokens';
 const hashOf = (key: Buffer, token: string) => hmac(key, token).toString('hex');
 
 /**
- * Returns the path of a sign-in link. The token is in the fragment, which browsers do not send to servers or proxies.
+ * Returns the path of a sign-in link. The token is in the fragment, which browsers do not send to a server or proxy.
  */
 export const signInPath = (token: string): string => `/dashboard/sign-in#${token}`;
 

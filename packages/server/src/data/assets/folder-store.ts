@@ -63,7 +63,7 @@ export class FolderAssetStore implements AssetStore {
   }
 
   /**
-   * Lists the keys of all assets except those of abandoned attempts. Call it only while no process writes to the store.
+   * Lists the keys of all assets but those of abandoned attempts. Call it only while no process writes to the store.
    */
   async *keys(outcomeOf: (jobId: string) => Promise<Outcome | undefined>): AsyncGenerator<string> {
     const abandoned = new Set<string>();

@@ -19,9 +19,7 @@ export interface NodeStatement {
   run(...parameters: readonly unknown[]): { changes: number | bigint; lastInsertRowid: number | bigint };
 }
 
-/**
- * Loads Node's own SQLite. Undefined if this version of Node has none, or one that lacks a function that gen3d needs.
- */
+/** Loads Node's own SQLite. Undefined if this version of Node has none, or one without a function that gen3d needs. */
 export function loadNodeSqlite(): NodeSqlite | undefined {
   const sqlite = withoutWarnings(() => process.getBuiltinModule('node:sqlite')) as NodeSqlite | undefined;
   // Node 22.16 and 24.0 added this together with `timeout`, `columns` and `isTransaction`.

@@ -23,7 +23,7 @@ export const mayBeCommitted = (error: unknown): boolean =>
     : isSqliteError(error) && error.code.startsWith('SQLITE_IOERR');
 
 /**
- * Returns the log fields of an error. An unavailable database is logged without a stack trace, which would not help.
+ * Returns the log fields of an error. An unavailable database is logged without its stack trace, which would not help.
  */
 export const failureReason = (error: unknown): { reason: string } | { err: unknown } =>
   isUnavailable(error) ? { reason: error.message } : { err: error };

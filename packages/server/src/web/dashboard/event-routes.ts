@@ -7,9 +7,7 @@ import { callerOf, refuseSandbox } from '../http/auth.js';
 import { HttpError, onlyMethods, sendJson } from '../http/responses.js';
 import type { Services } from '../http/services.js';
 
-/**
- * Serves `/dashboard/api/events`: lists the account's webhook events and their deliveries, and replays dead letters.
- */
+/** Serves `/dashboard/api/events`: lists an account's webhook events and their deliveries, and replays dead letters. */
 export function eventRoutes({ db, endpoints, slots }: Services): Router {
   const router = Router();
   router.use(refuseSandbox);

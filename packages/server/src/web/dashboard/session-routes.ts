@@ -32,9 +32,7 @@ export const accountHeader = 'x-gen3d-account';
 /** An operator's session lists at most this many accounts. A search finds the others. */
 const maxAccounts = 100;
 
-/**
- * Serves `/dashboard/api/session`: reads the session, and signs in and out. `limit` applies to signing in with a key.
- */
+/** Serves `/dashboard/api/session`: reads the session, signs in and out. `limit` applies to signing in with a key. */
 export function sessionRoutes(
   { config, db, keys, keyUse, dashboardTokens: tokens, rates }: Services,
   limit: RequestLimit,

@@ -13,9 +13,7 @@ import type { Services } from './services.js';
 
 const pollMs = 500;
 
-/**
- * Only these fields have an effect. Other servers have more, such as `model` and `quality`, which clients send anyway.
- */
+/** Only these fields have an effect. Clients also send fields of other servers, such as `model` and `quality`. */
 const Generation = z.object({
   image: z.string().optional(),
   image_url: z.string().optional(),

@@ -112,8 +112,6 @@ export function requestLimit(db: Db, name: BucketName, limit: RateLimit | 'off')
   };
 }
 
-/**
- * Gives the public test key its own bucket with a fifth of the rate: anyone can use it, and each of its jobs is a row.
- */
+/** Gives the public test key its own bucket with a fifth of the rate: anyone can use it, and each job is a row. */
 export const sandboxLimit = (limit: RateLimit | 'off'): RateLimit | 'off' =>
   limit === 'off' ? limit : { perSecond: Math.max(1, limit.perSecond / 5), burst: limit.burst };

@@ -1,6 +1,4 @@
-/**
- * A pull of the dashboard runs in this process, because it hashes gigabytes and opens networks. See background-pull.ts.
- */
+/** The dashboard's pulls run in this process, because they hash gigabytes and open networks. See background-pull.ts. */
 import { setPriority } from 'node:os';
 import { testBundle } from '@gen3d/engine';
 import { type Handlers, parentChannel } from '@gen3d/engine/rpc';

@@ -28,9 +28,7 @@ const startBubblewrap =
 const notFoundStatus = 127;
 const probeMs = 60_000;
 
-/**
- * Lists Node, the folders of the libraries it has loaded, the packages that a decoder imports, and their dependencies.
- */
+/** Lists Node, the folders of the libraries that it loaded, the packages a decoder imports, and their dependencies. */
 function readablePaths(): string[] {
   const { report } = process;
   // Otherwise, a report looks up the names of all connected hosts.

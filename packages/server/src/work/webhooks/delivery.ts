@@ -177,9 +177,7 @@ export class Delivery {
   }
 }
 
-/**
- * Returns when to retry a delivery after `attempts` failures. Undefined if no retries are left. `delays` are seconds.
- */
+/** Returns when to retry a delivery after `attempts` failures. Undefined if none are left. `delays` are seconds. */
 export function retryAt(
   delays: readonly number[],
   attempts: number,
