@@ -36,7 +36,7 @@ type Comparison = keyof typeof comparisons;
 /** Models that do not contain the photo's camera, such as the sample, have only these comparisons. */
 const roughComparisons = { none: comparisons.none, beside: comparisons.beside };
 
-/** How far the model turns to each side of the first view. The far side, which no photo shows, needs a gesture. */
+/** How far the model turns to each side of the first view. Users can turn it to the far side, which no photo shows. */
 const swingRadians = Math.PI / 3;
 const radiansPerSecond = 0.35;
 
