@@ -1,8 +1,18 @@
 // A SQLite database is backed up while its server runs, and a server starts from the backup.
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { CreateJobResponse, ListJobsResponse } from '@gen3d/schema';
 import { sql } from 'kysely';
+import pino from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
 import { backup } from '../src/data/installation/backup.js';
 import { photoJob } from './contract/kit.js';
@@ -91,22 +101,53 @@ test('a backup before an upgrade keeps the old schema, in the database and in th
   expect(inserted.rows).toEqual([{ id: 3 }]);
 });
 
-test('a server does not start with a damaged page in its database, and says what to do', async () => {
-  const dataDir = temporaryFolder();
+/** The file of a stopped server's database in which the page of a table is damaged. The schema is intact. */
+async function damagedDatabase(dataDir: string, table: string): Promise<string> {
   const server = await startServer({ dataDir, database: 'sqlite' });
   await server.close({ graceMs: 0 });
   const file = join(dataDir, 'gen3d.sqlite');
-  const pages = readFileSync(file);
-  // The second half of the pages. The first has the schema, without which nothing opens.
-  writeFileSync(file, pages.fill(0xff, pages.length / 2));
+  const db = openDatabase(file);
+  const { rows } = await sql<{ rootpage: number; page_size: number }>`
+    select rootpage, page_size from sqlite_master, pragma_page_size where name = ${table}`.execute(db);
+  await db.destroy();
+  const { rootpage, page_size } = rows[0]!;
+  writeFileSync(file, readFileSync(file).fill(0xff, (rootpage - 1) * page_size, rootpage * page_size));
+  return file;
+}
+
+test('a server does not start with a damaged page in its database, and says what to do', async () => {
+  const dataDir = temporaryFolder();
+  await damagedDatabase(dataDir, 'shared_models');
   await expect(startServer({ dataDir, database: 'sqlite' })).rejects.toThrow(
     /gen3d\.sqlite is damaged.*Restore a backup/,
   );
 });
 
-test('a server that cannot write its data directory says so', async () => {
+test('damage in a database that is in use is named in the log, once, with what to do', async () => {
+  const file = await damagedDatabase(temporaryFolder(), 'shared_models');
+  const logged: { reason: string; msg: string }[] = [];
+  const log = pino({ base: null }, { write: (line) => void logged.push(JSON.parse(line)) });
+  const db = openDatabase(file, { log });
+  onTestFinished(() => db.destroy());
+  for (let i = 0; i < 2; i++) {
+    await expect(db.selectFrom('shared_models').selectAll().execute()).rejects.toThrow('malformed');
+  }
+  expect(logged).toMatchObject([
+    { msg: 'the database is damaged', reason: expect.stringMatching(/gen3d\.sqlite is damaged.*Restore a backup/) },
+  ]);
+});
+
+test('a database that cannot be opened for writing is an error that says so', async () => {
   const dataDir = temporaryFolder();
   // Permissions do not stop root, under which the tests may run.
+  symlinkSync(join(dataDir, 'missing', 'gen3d.sqlite'), join(dataDir, 'gen3d.sqlite'));
+  await expect(startServer({ dataDir, database: 'sqlite' })).rejects.toThrow(
+    /^\S+gen3d\.sqlite cannot be opened for writing\. Check that this user owns/,
+  );
+});
+
+test('a server that cannot write its data directory says so', async () => {
+  const dataDir = temporaryFolder();
   mkdirSync(join(dataDir, 'serving.lock'));
   await expect(startServer({ dataDir, database: 'sqlite' })).rejects.toThrow(
     /serving\.lock cannot be opened for writing/,

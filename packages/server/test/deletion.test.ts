@@ -261,6 +261,7 @@ test('a deleted account leaves its amounts, and nothing else: no name, key, job 
   onTestFinished(() => admin.close());
   const { account_id } = await admin.createAccount(secret, 5);
   const { api_key } = await admin.createKey(account_id, secret);
+  await admin.creditAccount(account_id, 1, `${secret} 7`);
   await withDatabase(server, (db) => withEndpoint(db, account_id));
   const ids = [await jobOn(server, api_key), await jobOn(server, api_key), await jobOn(server, api_key)];
   const url = await succeed(server, ids[0]!);

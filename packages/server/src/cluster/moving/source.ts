@@ -2,8 +2,14 @@ import { existsSync } from 'node:fs';
 import { AdminError } from '../../base/errors.js';
 import type { Outcome } from '../../data/assets/asset-store.js';
 import { migrations } from '../../data/db/migrations.js';
-import { damaged, isDamage } from '../../data/db/sqlite.js';
-import { isBusy, openSqlite, type SqliteConnection, type SqliteStatement } from '../../data/db/sqlite-connection.js';
+import { damaged } from '../../data/db/sqlite.js';
+import {
+  isBusy,
+  isDamage,
+  openSqlite,
+  type SqliteConnection,
+  type SqliteStatement,
+} from '../../data/db/sqlite-connection.js';
 import type { JobRow } from '../../data/db/tables.js';
 import { type CopiedTable, copiedTables } from './copied-tables.js';
 

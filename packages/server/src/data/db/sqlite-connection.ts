@@ -73,6 +73,10 @@ export const notWritable = (path: string, cause: unknown): ConfigError =>
 
 export const isBusy = (error: unknown): boolean => isSqliteError(error) && error.code.startsWith('SQLITE_BUSY');
 
+/** The file is not a SQLite database, or a part of it that was read is damaged. */
+export const isDamage = (error: unknown): boolean =>
+  isSqliteError(error) && /^SQLITE_(NOTADB|CORRUPT)/.test(error.code);
+
 function load(): SqliteLibrary {
   try {
     return betterSqlite();

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { CompiledQuery, type DatabaseConnection, type Driver, type QueryResult } from 'kysely';
 import type { Outage } from './outage.js';
-import { isBusy, type SqliteConnection, type SqliteStatement } from './sqlite-connection.js';
+import { isBusy, isDamage, type SqliteConnection, type SqliteStatement } from './sqlite-connection.js';
 import { DatabaseLockedError } from './unavailable.js';
 
 /** Compiled statements to keep. The code has far fewer; this only bounds `in (…)` lists of varying length. */
@@ -30,15 +30,18 @@ interface Statement {
 export class SqliteWalDriver implements Driver {
   readonly #database: SqliteConnection;
   readonly #outage: Outage | undefined;
+  readonly #reportDamage: ((error: unknown) => void) | undefined;
   readonly #statements = new Map<string, Statement>();
   /** Resolves when the last queued write has ended. */
   #lastWrite: Promise<void> = Promise.resolve();
   /** Resolves when the open transaction of this process has ended. */
   #openTransaction: Promise<void> | undefined;
 
-  constructor(database: SqliteConnection, outage?: Outage) {
+  /** `reportDamage` receives the errors of statements that read a damaged page. */
+  constructor(database: SqliteConnection, outage?: Outage, reportDamage?: (error: unknown) => void) {
     this.#database = database;
     this.#outage = outage;
+    this.#reportDamage = reportDamage;
   }
 
   async init(): Promise<void> {}
@@ -126,7 +129,12 @@ export class SqliteWalDriver implements Driver {
   }
 
   #run({ sql, parameters }: CompiledQuery): QueryResult<unknown> {
-    return this.#prepare(sql).run(parameters);
+    try {
+      return this.#prepare(sql).run(parameters);
+    } catch (error) {
+      if (isDamage(error)) this.#reportDamage?.(error);
+      throw error;
+    }
   }
 
   /** Keeps compiled statements, which halves the time of a short read. */

@@ -10,8 +10,8 @@ import type { DatabaseIdentity, DatabaseKind } from './database.js';
 import { Outage } from './outage.js';
 import {
   isBusy,
+  isDamage,
   isNotWritable,
-  isSqliteError,
   notWritable,
   openSqlite,
   type SqliteConnection,
@@ -94,8 +94,13 @@ function sqliteDialect(path: string, log?: Logger): Dialect {
   }
   const connection = database;
   const outage = log && new Outage(log);
+  let isReported = false;
+  const reportDamage = (error: unknown) => {
+    if (!isReported) log?.error({ reason: damaged(path, error).message }, 'the database is damaged');
+    isReported = true;
+  };
   return {
-    createDriver: () => new SqliteWalDriver(connection, outage),
+    createDriver: () => new SqliteWalDriver(connection, outage, reportDamage),
     createAdapter: () => new TransactionalDdlAdapter(),
     createQueryCompiler: () => new SqliteQueryCompiler(),
     createIntrospector: (db) => new SqliteIntrospector(db),
@@ -143,9 +148,6 @@ function requireIntact(path: string): void {
     database?.close();
   }
 }
-
-export const isDamage = (error: unknown): boolean =>
-  isSqliteError(error) && /^SQLITE_(NOTADB|CORRUPT)/.test(error.code);
 
 export const damaged = (path: string, cause: unknown): ConfigError =>
   new ConfigError(

@@ -6,8 +6,8 @@ import { syncFolder } from '@gen3d/engine/files';
 import { publishNew } from '../../base/durable-file.js';
 import { AdminError, isDiskFull } from '../../base/errors.js';
 import type { Config } from '../../config.js';
-import { damaged, isDamage } from '../db/sqlite.js';
-import { isBusy, isSqliteError, openSqlite } from '../db/sqlite-connection.js';
+import { damaged } from '../db/sqlite.js';
+import { isBusy, isDamage, isSqliteError, openSqlite } from '../db/sqlite-connection.js';
 import { dataDirOf } from './data-dir.js';
 
 export interface Backup {

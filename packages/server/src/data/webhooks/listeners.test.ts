@@ -79,6 +79,14 @@ test('an account has at most 10 listeners at a time', async () => {
   await pollEvents(db, account, one, [], 2 + listenerLifetimeMs);
 });
 
+test('the limit of listeners holds for concurrent polls', async () => {
+  const db = await temporaryDatabase();
+  const account = await newAccount(db);
+  const polls = Array.from({ length: 14 }, (_, i) => pollEvents(db, account, `listener-number-${i}`, [], 1));
+  const registered = (await Promise.allSettled(polls)).filter(({ status }) => status === 'fulfilled');
+  expect(registered).toHaveLength(10);
+});
+
 test('the events of a listener that does not acknowledge them are limited to the newest', async () => {
   const db = await temporaryDatabase();
   const account = await newAccount(db);
