@@ -2,17 +2,27 @@ import { existsSync, readdirSync, readFileSync, utimesSync, writeFileSync } from
 import { join } from 'node:path';
 import { publicTestKey } from '@gen3d/schema';
 import { sql } from 'kysely';
+import pino from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
 import { newUlid } from '../src/base/ids.js';
 import { dayMs } from '../src/base/time.js';
+import { S3AssetStore } from '../src/cluster/s3/asset-store.js';
 import { charge } from '../src/data/accounts/ledger.js';
+import type { AssetStore } from '../src/data/assets/asset-store.js';
 import { FolderAssetStore } from '../src/data/assets/folder-store.js';
 import type { Db } from '../src/data/db/database.js';
 import { FolderInputStore } from '../src/data/inputs/folder-store.js';
 import { openDataDir } from '../src/data/installation/data-dir.js';
-import { deleteJob, deleteOldModels, finishDeletions, forgetDeletions } from '../src/data/jobs/deletion.js';
+import {
+  deleteJob,
+  deleteOldModels,
+  eraseDeletedAccounts,
+  finishDeletions,
+  forgetDeletions,
+} from '../src/data/jobs/deletion.js';
 import { deleteOldJobs } from '../src/data/jobs/retention.js';
 import { retentionTime } from '../src/data/jobs/retention-clock.js';
+import { edges } from '../src/edges.js';
 import { openAdmin } from '../src/index.js';
 import { ballPhoto } from './ball-photo.js';
 import { codeOf } from './dashboard-kit.js';
@@ -27,8 +37,17 @@ import {
   withEndpoint,
 } from './kit.js';
 import { openDatabase } from './open-database.js';
+import { bucketName, keysIn, sharedS3 } from './s3/kit.js';
 
 const secret = 'face-of-a-customer';
+const s3 = sharedS3();
+
+/** A log that keeps every line, and those lines that contain the text. */
+function recordedLog() {
+  const lines: string[] = [];
+  const log = pino({ level: 'trace' }, { write: (line) => void lines.push(line) });
+  return { log, lines, linesWith: (text: string) => lines.filter((line) => line.includes(text)) };
+}
 
 async function withDatabase<T>({ config }: Pick<TestServer, 'config'>, work: (db: Db) => Promise<T>): Promise<T> {
   const db = openDatabase(openDataDir(config).database);
@@ -103,8 +122,11 @@ async function jobOn(server: TestServer, key = server.apiKey): Promise<string> {
 }
 
 /** Stores a model for the job, as a runner does, and charges for it. Returns the path of its URL. */
-async function succeed(server: TestServer, id: string): Promise<string> {
-  const assets = new FolderAssetStore(join(server.config.dataDir, 'assets'));
+async function succeed(
+  server: TestServer,
+  id: string,
+  assets: AssetStore = new FolderAssetStore(join(server.config.dataDir, 'assets')),
+): Promise<string> {
   const keys = await assets.put(id, Buffer.from(secret), Buffer.from(secret), Buffer.from(secret));
   await assets.keep(keys);
   await withDatabase(server, async (db) => {
@@ -148,13 +170,15 @@ const filesWith = ({ config }: TestServer, text: string) =>
     })
     .map(({ name }) => name);
 
-test('a deleted job leaves its charge, and nothing else: no row, no file, and 410 at its URLs', async () => {
-  const server = await startServer();
+test('a deleted job leaves its charge, and nothing else: no row, no file, no new log line, and 410 at its URLs', async () => {
+  const { log, lines, linesWith } = recordedLog();
+  const server = await startServer({}, { log });
   const id = await jobOn(server);
   const url = await succeed(server, id);
   writeFileSync(join(server.config.dataDir, 'inputs', `.${id}.draft`), secret);
   expect((await server.call('GET', url)).status).toBe(200);
   expect(await tablesWith(server, secret)).not.toEqual([]);
+  lines.length = 0;
 
   expect((await remove(server, id)).status).toBe(204);
   expect(await tablesWith(server, secret)).toEqual([]);
@@ -166,6 +190,30 @@ test('a deleted job leaves its charge, and nothing else: no row, no file, and 41
   }
   expect((await server.call('GET', url.replace(id, newUlid()))).status).toBe(404);
   expect((await remove(server, id)).status).toBe(204);
+  expect(linesWith(id)).not.toEqual([]);
+  expect(linesWith(secret)).toEqual([]);
+});
+
+test('a deleted job and a deleted account leave nothing in a bucket', async () => {
+  const { bucket, prefix } = s3.emptyBucket();
+  const settings = { assets: `s3://${bucketName}/${prefix}`, s3Endpoint: s3.endpoint(), noTestKey: true };
+  const server = await startServer({ ...(await newInstallation()), ...settings });
+  const admin = await openAdmin(server.config);
+  onTestFinished(() => admin.close());
+  const ids = [await jobOn(server), await jobOn(server), await jobOn(server)];
+  const url = await succeed(server, ids[0]!, new S3AssetStore(bucket));
+  expect(await keysIn(bucket)).toHaveLength(6);
+  for (const id of ids.slice(0, 2)) expect((await remove(server, id)).status).toBe(204);
+  expect(await keysIn(bucket)).toEqual([expect.stringContaining(`inputs/${ids[2]}`)]);
+  expect((await fetch(server.url + url, { redirect: 'manual' })).status).toBe(410);
+  const [account] = await admin.listAccounts();
+  await admin.deleteAccount(account!.account_id);
+  const files = await edges.openFileStores(openDataDir(server.config), server.config);
+  await withDatabase(server, async (db) => {
+    await eraseDeletedAccounts(db, Date.now());
+    await finishDeletions(db, files);
+  });
+  expect(await keysIn(bucket)).toEqual([]);
 });
 
 test('a waiting job is deleted with its photo, and a running one is refused until it is finished', async () => {
@@ -273,7 +321,8 @@ test('a deleted account leaves its amounts, and nothing else: no name, key, job 
   expect((await server.call('GET', '/v1/balance', undefined, api_key)).status).toBe(403);
   await expect(admin.deleteAccount(account_id)).rejects.toThrow('No account has the id');
   await server.close({ graceMs: 0 });
-  const next = await startServer({ ...installation });
+  const { log, lines, linesWith } = recordedLog();
+  const next = await startServer({ ...installation }, { log });
   await until(async () => ids.every((id) => filesWith(next, id).length === 0));
   await remove(next, others, server.apiKey);
   expect(await tablesWith(next, secret)).toEqual([]);
@@ -281,6 +330,8 @@ test('a deleted account leaves its amounts, and nothing else: no name, key, job 
   const left = ['accounts', 'audit_log', 'deleted_jobs', 'ledger'];
   await until(async () => JSON.stringify(await tablesWith(next, account_id)) === JSON.stringify(left));
   expect((await next.call('GET', url)).status).toBe(410);
+  expect(lines).not.toEqual([]);
+  expect(linesWith(secret)).toEqual([]);
   expect(await admin.listAccounts()).not.toContainEqual(expect.objectContaining({ account_id }));
 });
 
