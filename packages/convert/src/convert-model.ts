@@ -13,7 +13,7 @@ import { write3mf } from './three-mf.js';
 import { writeUsdz } from './usdz.js';
 
 export interface ConvertOptions extends ModelOptions, ModelTools {
-  /** Names the files. It has no extension. */
+  /** The name of the files, without an extension. */
   readonly name: string;
 }
 
@@ -31,8 +31,8 @@ type BudgetFigures = { readonly [name in keyof GlbFigures]: number | undefined }
 const usualUp: Partial<Record<ModelFormat, 'z'>> = { stl: 'z', '3mf': 'z', ply: 'z' };
 
 /**
- * Converts a GLB, or writes another GLB. Units are meters, except in STL and 3MF, which have millimeters, because slicers
- * read them. Y is up in GLB, OBJ and USDZ, Z in STL, 3MF and PLY. An STL has no colors. Models for printing are checked.
+ * Converts a GLB, or writes another GLB. The unit is the meter, except in STL and 3MF: slicers expect millimeters. Y is
+ * up in GLB, OBJ and USDZ, Z in STL, 3MF and PLY. An STL has no colors. Models for printing are checked.
  *
  * @throws {ConversionError} if the GLB cannot be read, or cannot be expressed in the format
  * @example
@@ -99,7 +99,7 @@ interface ReadModel {
   readonly notes: string[];
 }
 
-/** Reads a GLB without what the other formats cannot have, within the budget and with the foot of the options. */
+/** Reads a GLB, leaves out what other formats cannot express, and applies the budget and the foot of the options. */
 async function readWithinBudget(
   glb: Uint8Array,
   { triangles: most = Infinity, texture, base, adjustGlb }: ConvertOptions,

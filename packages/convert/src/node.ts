@@ -5,8 +5,8 @@ import type { ModelTools } from './model-tools.js';
 /**
  * Provides what `convertModel` needs to run in Node.
  *
- * @example const { files } = await convertModel(glb, 'glb', { ...nodeTools, name: 'mug', triangles: 5_000, texture: 512
- * });
+ * @example
+ * const { files } = await convertModel(glb, 'glb', { ...nodeTools, name: 'mug', triangles: 5_000, texture: 512 });
  */
 export const nodeTools = {
   adjustGlb,

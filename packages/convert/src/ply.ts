@@ -18,7 +18,8 @@ const faceBytes = 1 + 3 * 4;
  * Writes a binary PLY with a color per vertex. The unit is the meter. A comment in the file says so, and which axis is
  * up.
  *
- * @throws {ConversionError} if a texture cannot be decoded Source: G. Turk, The PLY Polygon File Format (1994).
+ * @throws {ConversionError} if a texture cannot be decoded
+ * Source: G. Turk, The PLY Polygon File Format (1994).
  */
 export async function writePly(
   { parts, materials, credits }: ModelContent,

@@ -3,7 +3,7 @@ import { limits } from '@gen3d/schema/rules';
 import { type Api, parseResponse } from './api.js';
 import { copyKeptPhoto, forgetPhoto } from './photos/kept-photos.js';
 
-/** Ids that one request may contain. */
+/** How many ids one request may contain. */
 const maxIds = limits.pageSize.max;
 
 /** Hides jobs from the gallery, or shows them again. @throws {ApiError} */
@@ -27,7 +27,9 @@ export async function deleteJob(api: Api, id: string): Promise<void> {
   await forgetPhoto(id);
 }
 
-/** Creates a job for the photo of another, which it replaces in the gallery if that has no model. @throws {ApiError} */
+/**
+ * Creates a job for another job's photo, and replaces that job in the gallery if it has no model. @throws {ApiError}
+ */
 export async function retryJob(
   api: Api,
   { task_id: id, status }: Pick<GalleryJob, 'task_id' | 'status'>,

@@ -37,7 +37,7 @@ export interface GenerateOptions {
    * Cells along the longest side of the model: 128 for a preview, 384 for the finest detail. Default: `meshDefaults`.
    */
   readonly resolution?: number | undefined;
-  /** The maximum. Simple shapes have fewer. Default: `meshDefaults`. */
+  /** The maximum number of triangles. Simple shapes have fewer. Default: `meshDefaults`. */
   readonly maxTriangles?: number | undefined;
   /** Pixels a side of the base color texture. Default: `meshDefaults`. */
   readonly textureSize?: number | undefined;
@@ -75,8 +75,8 @@ export interface Generated {
 }
 
 /**
- * Approximate share of the work done after each stage on a CPU; and if the network takes steps, each of which takes
- * longer than everything else.
+ * The approximate share of the work that is done after each stage on a CPU: for networks that run once, and for those
+ * that take steps, each of which takes longer than everything else.
  */
 const doneAfter: Record<Stage, readonly [once: number, inSteps: number]> = {
   matte: [0.5, 0.02],

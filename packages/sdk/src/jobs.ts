@@ -82,7 +82,8 @@ export class Jobs {
    * Returns the current state of a job.
    *
    * @throws {NotFoundError} if the account has no such job
-   * @example const { status, model_urls } = await gen3d.jobs.retrieve(jobId);
+   * @example
+   * const { status, model_urls } = await gen3d.jobs.retrieve(jobId);
    */
   async retrieve(id: string, options?: RequestOptions): Promise<Task> {
     return (await this.#read(id, options)).task;
@@ -178,8 +179,9 @@ const isCreatedJob = having<CreateJobResponse>({ job_id: 'string' });
  * their own server.
  *
  * @throws {InvalidRequestError} if the image cannot be read or is too large
- * @example const { json, headers } = await createJobRequest({ image: file, label: file.name }); await
- * fetch('/my-server/models', { method: 'POST', body: JSON.stringify(json), headers });
+ * @example
+ * const { json, headers } = await createJobRequest({ image: file, label: file.name });
+ * await fetch('/my-server/models', { method: 'POST', body: JSON.stringify(json), headers });
  */
 export const createJobRequest = (params: CreateJobParams): Promise<JobRequest> => jobRequest(params, false);
 

@@ -40,7 +40,8 @@ export class WebhookEndpointSettings {
    * failed, and until when they are paused.
    *
    * @throws {NotConfiguredError} if the account has no endpoint
-   * @example const { secret, paused_until } = await gen3d.webhookEndpoint.get();
+   * @example
+   * const { secret, paused_until } = await gen3d.webhookEndpoint.get();
    */
   async get(options?: RequestOptions): Promise<WebhookEndpoint & EndpointHealth> {
     const { body, health } = await this.#transport.call('get', path, options);

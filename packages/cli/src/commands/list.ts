@@ -103,7 +103,7 @@ const shortened = (name: string) => {
 };
 
 /**
- * Jobs as a table for a terminal, with ages, colors and the reasons of failures.
+ * Formats jobs as a table for a terminal, with ages, colors and the reasons of failures.
  *
  * @param now milliseconds since 1970
  */

@@ -72,9 +72,9 @@ export function pathKey(path: string, platform = process.platform): string {
  *
  * @param names the default paths, one per result
  * @param sources the photos or models that the results are made of, one per result
- * @throws {UsageError} if two results have the same path, a file exists without `force` or is a source, a folder is missing
- *   or not writable, the format is unknown, or
- *   it cannot have an option that was given
+ * @throws {UsageError} if two results have the same path, a file exists without `force` or is a source, a folder is
+ * missing
+ *   or not writable, or the format is unknown or does not support an option that was given
  */
 export async function planOutputs(
   names: readonly string[],
@@ -199,7 +199,7 @@ async function createFolder(folder: string): Promise<string[]> {
 }
 
 async function removeEmpty(folders: readonly string[]): Promise<void> {
-  // Ignores folders that do not exist or have files.
+  // Ignores folders that do not exist or are not empty.
   for (const folder of folders) await rmdir(folder).catch(() => {});
 }
 

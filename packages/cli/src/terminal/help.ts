@@ -7,7 +7,7 @@ export const helpConfiguration: HelpConfiguration = {
   optionDescription: describeOption,
   argumentDescription: describeArgument,
   showGlobalOptions: true,
-  // Those of gen3d itself would repeat in every help. A line below names them.
+  // gen3d's own options would appear in the help of every command. A line below names them instead.
   visibleGlobalOptions: (command) =>
     inheritedOptions(command).filter((option) => !rootOf(command).options.includes(option)),
 };

@@ -25,7 +25,7 @@ export interface Evidence {
   readonly colors: Float32Array;
   /** The visible surface, if another reconstructor computed it. */
   readonly front: FrontMap | undefined;
-  /** Its estimate of the camera's angle above the object. */
+  /** That reconstructor's estimate of the camera's angle above the object. */
   readonly elevation: Elevation | undefined;
 }
 

@@ -30,7 +30,7 @@ export interface FitOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** A field that may lean did not, if the photo's camera is at least this far above it. */
+/** A field that may lean counts as upright if the photo's camera is at least this far above it. */
 const clearlyAbove = (7.5 * Math.PI) / 180;
 
 /**

@@ -39,7 +39,7 @@ export interface DensityField {
    */
   evaluate(points: Float32Array, density: Float32Array): Promise<void>;
   /**
-   * Evaluates the reconstructor's guess of the object's color, for parts that the photo did not see. Absent if it has
+   * Evaluates the reconstructor's guess of the object's color, for parts that the photo does not show. Absent if it has
    * none.
    *
    * @param points [3·N] camera-space positions

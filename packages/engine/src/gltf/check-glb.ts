@@ -3,8 +3,9 @@ const maxIssues = 1_000;
 /**
  * Returns the first error that Khronos's validator finds in a GLB. Undefined if the file is valid.
  *
- * @example const problem = await problemOfGlb(await readFile('mug.glb')); if (problem)
- * console.error(`mug.glb is not valid glTF: ${problem}`);
+ * @example
+ * const problem = await problemOfGlb(await readFile('mug.glb'));
+ * if (problem) console.error(`mug.glb is not valid glTF: ${problem}`);
  */
 export async function problemOfGlb(glb: Uint8Array): Promise<string | undefined> {
   // Loaded with the first file of another program, because it takes a moment.

@@ -6,7 +6,7 @@ import { ConfigError } from './errors.js';
 const emptyTimeoutMs = 500;
 const pollMs = 20;
 
-/** An API key that was not used while so many server keys followed each other stops working. */
+/** An API key stops working if it is not used while this many server keys replace one another. */
 const maxKeys = 8;
 
 /** The server's secrets, 32 random bytes each, the current one first. Use them through a `KeyRing`. */
@@ -19,7 +19,7 @@ export const keysOf = (text: string): ServerKeys => text.split(/[\s,]+/).map((ke
 
 export const textOf = (keys: ServerKeys): string => keys.map((key) => key.toString('hex')).join(',');
 
-/** Puts a new key before the others, of which it drops the oldest if there are too many. */
+/** Puts a new key before the others, and drops the oldest if there are too many. */
 export const rotated = (keys: ServerKeys): ServerKeys => [newKey(), ...keys].slice(0, maxKeys);
 
 /**
@@ -33,7 +33,7 @@ export function keysInFile(path: string): ServerKeys {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
   }
-  // A draft file first, so that a process starting at the same time never reads half a key.
+  // Writes a draft first, so that a process that starts at the same time never reads half a key.
   const draft = `${path}.${randomBytes(6).toString('hex')}`;
   writeFileSync(draft, `${textOf([newKey()])}\n`, { mode: 0o600, flush: true });
   try {
@@ -58,7 +58,7 @@ function readKeys(path: string): ServerKeys {
   }
   const keys = keysOf(text.trim());
   if (keys.some((key) => key.length !== 32)) {
-    // Never replaced: every API key and webhook secret in the database depends on it.
+    // A damaged file is never replaced, because every API key and webhook secret in the database depends on it.
     throw new ConfigError(
       `${path} is damaged: each line must contain 64 hexadecimal digits. Restore it from a backup, or choose another data directory with --data-dir`,
     );

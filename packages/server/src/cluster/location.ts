@@ -47,7 +47,7 @@ export async function claimLocation(store: Pick<Store, 'db' | 'dirs' | 'files'>,
       if (!kindOf(db).isShared) return files.setMarker(identity.id, identity);
       if (stored) await requireMoved(db, files, stored);
       const mark = randomToken(22);
-      // Before the row: an unknown marker is harmless, but without the stored marker no server starts.
+      // Before the row, because an unknown marker is harmless, but no server starts if a stored marker is missing.
       await files.setMarker(mark, identity);
       if (!(await replaceRow(db, stored, { id: 1, mark, location: files.location }))) continue; // another server was faster
       if (stored) log.warn(`models and images are in ${files.location} from now on, no longer in ${stored.location}`);

@@ -72,7 +72,7 @@ async function startRunners(supervisor: Supervisor, wakeup: Wakeup): Promise<Sta
   const stopListening = wakeup.listen({ job_waiting: () => supervisor.wake() });
   return {
     async stop(graceMs) {
-      // Concurrently, so that no runner claims another job in the meantime.
+      // Stops both concurrently, so that no runner claims another job in the meantime.
       await Promise.all([supervisor.drain(graceMs), stopListening()]);
     },
   };

@@ -127,7 +127,8 @@ export function readPickle(bytes: Buffer, globals: ReadonlySet<string>): Value {
     for (let i = 0; i < items.length; i += 2) dict.entries.set(items[i]!, items[i + 1]!);
   };
   const checkProtocol = (version: number) => {
-    if (version < 2 || version > 4) throw new CheckpointError(`its pickle has protocol ${version}; 2 to 4 are read`);
+    if (version < 2 || version > 4)
+      throw new CheckpointError(`its pickle has protocol ${version}, but only 2 to 4 can be read`);
   };
   /** BUILD gives an OrderedDict attributes, which are the versions of layers. */
   const ignoreAttributes = () => {
@@ -135,7 +136,7 @@ export function readPickle(bytes: Buffer, globals: ReadonlySet<string>): Value {
     if (!(top() instanceof Dict)) throw damaged();
   };
 
-  /** The operations by their opcodes. STOP is missing. */
+  /** The operations by their opcodes, except STOP, which ends the loop. */
   const operations: Readonly<Record<number, () => unknown>> = {
     128: () => checkProtocol(byte()), // PROTO
     149: () => take(8), // FRAME

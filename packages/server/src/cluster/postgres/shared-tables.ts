@@ -17,10 +17,10 @@ interface SharedTables {
     id: number;
     /** Name of the location's marker file, which identifies the location. */
     mark: string;
-    /** The location as the settings of the server that stored this row have it, for messages. */
+    /** What the server that stored this row calls the location in its settings, for messages. */
     location: string;
   };
-  /** At most one row: the copy of a SQLite installation into it; see ../moving/migrate-to.ts. */
+  /** At most one row: the copy of a SQLite installation into this database; see ../moving/migrate-to.ts. */
   import_from_sqlite: {
     id: number;
     started_at: number;

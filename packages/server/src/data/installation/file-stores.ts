@@ -10,8 +10,8 @@ import type { DataDir } from './data-dir.js';
  * process of a database uses the same ones. asset-store.ts and input-store.ts say what each store guarantees, and their
  * tests run on both kinds.
  *
- * While a store is away, its methods throw `StorageUnavailableError`, or the file system's error. Neither the job nor
- * the client is then at fault: the server responds with 503, and a runner releases its job.
+ * While a store is unavailable, its methods throw `StorageUnavailableError`, or the file system's error. Neither the
+ * job nor the client is then at fault: the server responds with 503, and a runner releases its job.
  */
 export interface FileStores {
   assets: AssetStore;

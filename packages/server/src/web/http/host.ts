@@ -15,7 +15,7 @@ const hostnameOf = (header: string): string | undefined =>
   URL.canParse(`http://${header}`) ? new URL(`http://${header}`).hostname : undefined;
 
 /**
- * Refuses requests, on a server that listens on loopback, for a host that is not one of its own names. Otherwise a web
+ * Refuses requests for a host other than the server's own names, if the server listens on loopback. Otherwise a web
  * page could point its own name at 127.0.0.1 (DNS rebinding) and, through a browser on this machine, read everything
  * that needs no key.
  */

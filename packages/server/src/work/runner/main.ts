@@ -46,7 +46,7 @@ type Notify = (message: FromChild) => void;
 
 async function start(edges: Edges, options: StartOptions, notify: Notify): Promise<RunnerDevice> {
   const { id, config, logLevel, deviceFailed, retryDeviceMs } = options;
-  // Loaded here, so that a native part that cannot be loaded is the error of this call.
+  // Loaded here, so that this call reports a native part that cannot be loaded.
   const { Runner } = await import('./runner.js');
   const { ModelServer } = await import('./model-server.js');
   const { EnginePool } = await import('@gen3d/engine');
@@ -54,7 +54,7 @@ async function start(edges: Edges, options: StartOptions, notify: Notify): Promi
   const dirs = openDataDir(config);
   const { bundle, matte, device, leaseSeconds } = config;
   const { resolution, maxTriangles, textureSize } = config;
-  // For the work itself, for progress reports, and for renewing leases.
+  // One connection each for the work itself, for progress reports, and for renewing leases.
   const db = openDatabase(edges.databaseAt(dirs.database), dirs.database, { connections: 3, log });
   const machine = thisMachine();
   const modelServer = await modelServerOf(config);
@@ -85,7 +85,7 @@ async function start(edges: Edges, options: StartOptions, notify: Notify): Promi
   const engine = modelServer
     ? new ModelServer({
         manifest: modelServer,
-        // The limit ends the process, so a request must end before.
+        // The limit ends the process, so a request must end earlier.
         timeoutMs: 950 * config.inferenceLimitSeconds,
         rules: { allowPrivateNetwork: config.allowPrivateNetwork, denyNetwork: config.denyNetwork },
       })
@@ -93,7 +93,7 @@ async function start(edges: Edges, options: StartOptions, notify: Notify): Promi
   const slots = modelServer
     ? Math.min(maxSlots, modelServer.concurrency)
     : slotsOf(machine, config.workers, engine.chosen.provider === 'cpu');
-  /** A CPU that replaces a GPU is not counted and charged as the GPU's instance. */
+  /** A CPU that replaces a GPU is neither counted nor charged as the GPU's instance. */
   const instance = () => (fellBack ? 'cpu' : (config.instance ?? engine.chosen.provider));
   if (deviceFailed && engine.chosen.provider === 'cpu') fallBack();
   // A missing rate must fail the start, not the first job.
@@ -147,7 +147,7 @@ async function start(edges: Edges, options: StartOptions, notify: Notify): Promi
     adapter: (fellBack ? undefined : adapter?.name) ?? null,
   });
   const depart = await keepAnnounced(db, id, describe, leaseSeconds * 1_000, log);
-  // After the response to this call.
+  // Starts after the response to this call.
   setImmediate(async () => {
     const idle = await working.run();
     await depart();

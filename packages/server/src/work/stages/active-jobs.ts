@@ -56,7 +56,7 @@ export const aboutJob = ({ id, label, attempt, trace_id }: ClaimedJob) => ({
   ...(trace_id === null ? {} : { trace_id }),
 });
 
-/** Whether an image is missing that can be fetched again: only of URLs are the prepared images stored, not the originals. */
+/** Whether the image is missing, but can be fetched again, because the job has a URL. */
 const isFetchable = (error: unknown, job: ClaimedJob): boolean =>
   error instanceof UnreadableImageError && error.isMissing && job.image_url !== null;
 
@@ -167,7 +167,7 @@ export class ActiveJobs {
     this.#draining = true;
   }
 
-  /** Hands all jobs back without waiting for the work on them to stop. Its writes fail because the lease is gone. */
+  /** Hands all jobs back without waiting for the work on them to stop. That work cannot write: the leases are gone. */
   async releaseAll(): Promise<void> {
     const { db, log } = this.#options;
     for (const { job, abort } of this.#held) {
