@@ -146,11 +146,11 @@ function loopsOf(edges: readonly (readonly [number, number])[]): number[][] {
   return loops;
 }
 
-/** Seen from below, x points right and z points up. */
+/** Projects a vertex to the ground. Seen from below, x points right and z points up. */
 const flat = ({ positions }: WeldedMesh, vertex: number) =>
   [positions[3 * vertex]!, positions[3 * vertex + 2]!] as const;
 
-/** Positive if the corners are counterclockwise, seen from below. */
+/** Computes an area that is positive if the corners are counterclockwise, seen from below. */
 function signedArea(mesh: WeldedMesh, loop: readonly number[]): number {
   const corners = loop.map((vertex) => flat(mesh, vertex));
   return corners.reduce((sum, [x, z], index) => {

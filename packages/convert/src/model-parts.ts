@@ -163,7 +163,7 @@ function toTexture(texture: Texture | null): ModelMaterial['texture'] {
   return { bytes, extension: texture.getMimeType() === 'image/png' ? 'png' : 'jpg' };
 }
 
-/** gen3d names the bundles and their terms in `extras`, because a model is passed on without accompanying files. */
+/** Collects a GLB's credits. gen3d names bundles and terms in `extras`, as models are passed on without other files. */
 function creditsOf({ generator, copyright, extras }: { generator?: string; copyright?: string; extras?: unknown }) {
   const { bundles } = (extras ?? {}) as { bundles?: unknown };
   const names = Array.isArray(bundles)
@@ -174,7 +174,7 @@ function creditsOf({ generator, copyright, extras }: { generator?: string; copyr
   return lines.map((line) => line!.replace(/\p{Cc}+/gu, ' '));
 }
 
-/** A number with the 7 significant digits of a float32. */
+/** Writes a number with the 7 significant digits of a float32. */
 export const floatText = (value: number): string => String(Number(value.toPrecision(7)));
 
 /** Turns the Y axis of a GLB up to the Z axis; its front, +Z, becomes -Y, which is the front in Blender. */

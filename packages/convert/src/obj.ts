@@ -2,8 +2,8 @@ import type { ModelContent, ModelFile, ModelMaterial } from './model-parts.js';
 import { floatText } from './model-parts.js';
 
 /**
- * OBJ with its materials (MTL) and textures. A unit is a meter, and a comment says so and which axis is up. The first file
- * is the OBJ, which names the MTL.
+ * Writes an OBJ with its materials (MTL) and textures. The unit is the meter. A comment in the file says so, and which
+ * axis is up. The first file is the OBJ, which names the MTL.
  *
  * @param name of the files, without an extension
  * Source: Wavefront, Object Files and MTL Material Format (Advanced Visualizer, appendix B).

@@ -4,8 +4,8 @@ const headerBytes = 80;
 const triangleBytes = 50;
 
 /**
- * Writes a binary STL, which contains only the shape. The format has no unit. A unit here is a millimeter, because
- * slicers assume so, and the header says it to people.
+ * Writes a binary STL, which contains only the shape. The format has no unit. Slicers assume millimeters, so the file
+ * has these, and its header says so.
  *
  * Source: 3D Systems, StereoLithography Interface Specification (1989).
  */

@@ -34,7 +34,7 @@ export interface Api {
   ): Promise<unknown>;
 }
 
-/** A client that acts for an account. Calls `onSignedOut` when the session has ended. */
+/** Makes a client that acts for an account. It calls `onSignedOut` when the session has ended. */
 export function createApi(accountId: string | undefined, onSignedOut: () => void = () => {}): Api {
   async function request<T = unknown>(
     method: string,

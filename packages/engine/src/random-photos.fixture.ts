@@ -13,7 +13,7 @@ export function seededRandom(seed: number): () => number {
 
 export const pick = <T>(random: () => number, from: readonly T[]): T => from[Math.floor(random() * from.length)]!;
 
-/** An unusual image: any shape, size and format, with or without alpha. */
+/** Makes an unusual image, of any shape, size and format, with or without alpha. */
 export async function randomPhoto(random: () => number): Promise<{ bytes: Uint8Array; what: string }> {
   const [width, height] = pick(random, [
     [64, 64],

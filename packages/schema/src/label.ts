@@ -7,7 +7,7 @@ export const labelHeader = 'x-gen3d-label';
 /** The maximum length of a label, in characters (code points). */
 export const maxLabelLength = 200;
 
-/** A label as it is stored: one line of at most 200 characters. Null if nothing is left. */
+/** Cleans a label for storage: one line of at most 200 characters. Null if nothing is left. */
 export function cleanLabel(text: string): string | null {
   return firstCharacters(oneLine(text), maxLabelLength).trim() || null;
 }

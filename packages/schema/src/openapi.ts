@@ -91,13 +91,13 @@ const response = (description: string, schema: JsonObject, ...used: readonly (ke
   content: json(schema),
 });
 
-/** An error body with one of these codes. */
+/** Describes an error body with one of these codes. */
 const withCode = (body: 'ErrorBody' | 'InsufficientBalanceBody', ...codes: readonly api.ErrorCode[]): JsonObject => ({
   allOf: [ref(body), { properties: { error: { properties: { code: { enum: codes } } } } }],
 });
 const errorResponse = (description: string, ...codes: readonly api.ErrorCode[]): JsonObject =>
   response(description, withCode('ErrorBody', ...codes));
-/** An error body of the gateway. */
+/** Describes an error body of the gateway. */
 const refusal = ({ message }: { message: string }): JsonObject => ({
   allOf: [ref('GatewayRefusal'), { properties: { message: { const: message } } }],
 });

@@ -31,7 +31,7 @@ export const isStorable = (text: string): boolean => !/\p{Surrogate}|\0/u.test(t
 export const notStorable = 'must not contain U+0000 or an unpaired surrogate (half of a UTF-16 pair)';
 
 /**
- * A text of people as one line that is safe to print. Control characters, which terminals obey, become spaces. Invisible
+ * Converts a text to one line that is safe to print. Control characters, which terminals obey, become spaces. Invisible
  * characters, some of which reverse the text around them, and more than four marks on one character are removed.
  */
 export function oneLine(text: string): string {

@@ -11,7 +11,7 @@ interface Process {
 // Read on each use, because bundlers and test runners may define `process` late.
 const currentProcess = () => (globalThis as { process?: Process }).process;
 
-/** An environment variable. Undefined if it is unset or empty, or if the platform has none. */
+/** Reads an environment variable. Undefined if it is unset or empty, or if the platform has none. */
 export const variable = (name: string): string | undefined => currentProcess()?.env?.[name] || undefined;
 
 /**

@@ -45,7 +45,7 @@ export async function toImageUrl(image: ImageInput, maxBytes?: number): Promise<
   return `data:${source.type};base64,${base64(new Uint8Array(await source.slice(0, maxBytes).arrayBuffer()))}`;
 }
 
-/** A URL that can be sent as it is, or an image that can be part of a request. */
+/** Returns a URL that can be sent as it is, or an image that can be part of a request. */
 async function read(image: ImageInput): Promise<string | Blob> {
   if (image instanceof URL) return image.protocol === 'file:' ? inlineFile(image) : remote(image.href);
   if (typeof image === 'string') {

@@ -165,7 +165,7 @@ export class Jobs {
   }
 }
 
-/** A job's id as part of a path. */
+/** Makes a job's id a part of a path. */
 function segment(id: string): string {
   // These would address another resource, even percent-encoded.
   if (['', '.', '..'].includes(id)) throw new InvalidRequestError('invalid_request', `"${id}" is not a job id`);
@@ -215,7 +215,7 @@ function samplerValue(settings: SamplerSettings): string | undefined {
   }
 }
 
-/** A new key for `idempotencyKey`, to keep for a call that may have to be repeated. */
+/** Makes a new key for `idempotencyKey`, to keep for a call that may have to be repeated. */
 export function newIdempotencyKey(): string {
   // Browsers have randomUUID only on https and localhost, but gen3d often runs on plain http in a local network.
   const bytes = crypto.getRandomValues(new Uint8Array(16));

@@ -148,8 +148,8 @@ export class Transport {
 }
 
 /**
- * A fetch that resolves only after the whole body has arrived. ky's timeout and retries end when fetch resolves, which by
- * default is when the headers arrive: they would not cover a connection that breaks in the middle of a body.
+ * Makes a fetch that resolves only after the whole body has arrived. ky's timeout and retries end when fetch resolves,
+ * which by default is when the headers arrive: they would not cover a connection that breaks in the middle of a body.
  *
  * @param onAttempt receives false when a request starts, and true when the headers of its response have arrived
  */

@@ -20,7 +20,7 @@ const consumedBody =
   'The body was read before verification. Pass the request to this handler before request.json() or a body parser reads it';
 
 /**
- * A handler for servers with the Fetch API: Hono, Next.js, Bun, Deno, Cloudflare Workers.
+ * Creates a handler for servers with the Fetch API: Hono, Next.js, Bun, Deno, Cloudflare Workers.
  *
  * @throws {TypeError} immediately, if the secret or `onEvent` is missing
  * @example
@@ -63,7 +63,8 @@ export interface WebhookResponse {
 }
 
 /**
- * A handler for Express. It reads the body, or uses the one from `express.raw`, `express.text` or the platform (`rawBody`).
+ * Creates a handler for Express. It reads the body, or uses the one from `express.raw`, `express.text` or the platform
+ * (`rawBody`).
  *
  * If a JSON parser has consumed the body, the handler passes an error to `next`: the mistake is in the app.
  *

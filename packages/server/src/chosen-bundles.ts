@@ -7,10 +7,10 @@ import { writeDurably } from './base/durable-file.js';
 const BundleChoice = z.strictObject({ bundle: z.string().min(1).optional(), matte: z.string().min(1).optional() });
 export type BundleChoice = z.infer<typeof BundleChoice>;
 
-/** The file is next to the pulled bundles, so a backup contains both. */
+/** Returns the file's path. It is next to the pulled bundles, so a backup contains both. */
 export const bundleChoicePath = (dataDir: string): string => join(dataDir, 'models', 'default.json');
 
-/** A missing file is an empty choice. @throws {Error} that says what is wrong with the file */
+/** Reads the choice, which is empty if the file is missing. @throws {Error} that says what is wrong with the file */
 export function readBundleChoice(dataDir: string): BundleChoice {
   let text: string;
   try {

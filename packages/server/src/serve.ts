@@ -58,7 +58,7 @@ export interface Server {
   bootstrap?: Bootstrap;
   /** Undefined without runners. */
   device?: RunnerDevice | undefined;
-  /** A link that signs in one browser as the operator. It works once, within an hour. */
+  /** Makes a link that signs one browser in as the operator. It works once, within an hour. */
   signInLink(): Promise<string>;
   /** Stops accepting requests, gives running inferences `graceMs` (30 s) to finish, releases the other jobs, and exits. */
   close(options?: { graceMs?: number }): Promise<void>;

@@ -51,7 +51,7 @@ export async function openMetricsPort(services: Parameters<typeof createMetricsA
 
 export const isWildcard = (host: string) => host === '0.0.0.0' || host === '::';
 
-/** An address for clients on this machine. */
+/** Returns an address for clients on this machine. */
 export function localUrl(host: string, port: number): string {
   const reachable = isWildcard(host) ? '127.0.0.1' : host;
   return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`;

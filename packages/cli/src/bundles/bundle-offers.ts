@@ -22,7 +22,7 @@ export async function bundleOffers(config: Pick<Config, 'dataDir' | 'modelsDir'>
   return lines;
 }
 
-/** A sentence that names the next better bundle for this machine. Undefined if it has it. */
+/** Names the next better bundle for this machine in a sentence. Undefined if it has it. */
 export async function recommendation(
   config: Pick<Config, 'dataDir' | 'modelsDir'>,
   hasGpu: boolean,
@@ -57,7 +57,7 @@ function memoryOf(skeleton: CatalogEntry['skeleton']): string {
   return `, a GPU with ${bytes(gpuMemory.fp32)} of memory (${bytes(gpuMemory.fp16)} with \`--precision fp16\`)`;
 }
 
-/** A bundle in the `--json` output of `models` and `doctor`. */
+/** Describes a bundle in the `--json` output of `models` and `doctor`. */
 export async function describeBundle(installed: InstalledBundle): Promise<object> {
   const { name, directory } = installed;
   if ('problem' in installed) return { name, directory, problem: installed.problem };

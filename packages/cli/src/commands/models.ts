@@ -193,7 +193,7 @@ async function runSelfTests(bundle: Bundle, device: Config['device']): Promise<T
   return results;
 }
 
-/** A self-test that has not run: its name, and the reason if it cannot run here. */
+/** Names a self-test that has not run, and the reason if it cannot run here. */
 const plannedLine = ({ name, skipped }: Pick<SelfTest, 'name' | 'skipped'>) =>
   `  - ${name}${skipped === undefined ? '' : `: not run, ${skipped}`}`;
 

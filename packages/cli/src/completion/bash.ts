@@ -1,6 +1,6 @@
 import { type CommandSyntax, namesWithValue, type Value } from './syntax.js';
 
-/** A completion script for bash 3.2 (the version of macOS) and later. */
+/** Writes a completion script for bash 3.2 (the version of macOS) and later. */
 export function bashCompletion(name: string, syntax: readonly CommandSyntax[]): string {
   const commands = syntax.filter(({ path }) => path.length > 0).map(({ path }) => `'${path.join(' ')}'`);
   const argumentOffers = new Map<string, string[]>();

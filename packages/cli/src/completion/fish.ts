@@ -1,6 +1,6 @@
 import { type CommandSyntax, namesWithValue, type OptionSyntax, type Value } from './syntax.js';
 
-/** A completion script for fish 3 and later. */
+/** Writes a completion script for fish 3 and later. */
 export function fishCompletion(name: string, syntax: readonly CommandSyntax[]): string {
   const commands = syntax.filter(({ path }) => path.length > 0).map(({ path }) => quoted(path.join(' ')));
   const lines = syntax.flatMap(({ path, options, subcommands, argument }) => {

@@ -50,7 +50,7 @@ export function syntaxOf(command: Command, known: KnownWords = {}, path: readonl
   ];
 }
 
-/** `gen3d help` takes the names of its sibling commands, which commander does not describe. */
+/** Describes `gen3d help`, which takes the names of its sibling commands, because commander does not. */
 const helpOf = ({ path, subcommands }: CommandSyntax): CommandSyntax => ({
   path: [...path, 'help'],
   description: '',

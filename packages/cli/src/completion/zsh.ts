@@ -1,6 +1,6 @@
 import type { CommandSyntax, OptionSyntax, Value } from './syntax.js';
 
-/** A completion script for zsh 5 and later. It can be sourced, or stored as `_gen3d` in a folder of $fpath. */
+/** Writes a completion script for zsh 5 and later. It can be sourced, or stored as `_gen3d` in a folder of $fpath. */
 export function zshCompletion(name: string, syntax: readonly CommandSyntax[]): string {
   return `#compdef ${name}
 # ${name} completion zsh: add  eval "$(${name} completion zsh)"  to ~/.zshrc, after compinit

@@ -26,7 +26,7 @@ export interface JobPage {
 
 export type ListQuery = NonNullable<RouteRequestOptions['searchParams']>;
 
-/** A page of the account's jobs. A service without labels ignores the parameters that its API does not have. */
+/** Lists a page of the account's jobs. A service without labels ignores the parameters that its API does not have. */
 export async function listJobs(client: Gen3d, query: ListQuery, signal: AbortSignal): Promise<JobPage> {
   return (await listNamed(client, query, signal)) ?? client.jobs.list(query, { signal }).page();
 }

@@ -61,7 +61,7 @@ async function convert(
 ): Promise<Omit<WrittenModel, 'bytes'> & { files: { path: string; bytes: Uint8Array }[] }> {
   const format = path === stdoutPath ? 'glb' : formatOf(path);
   const options = readModelOptions(texts, format);
-  // A model of the server needs no check, and the packages that would make it take time to load.
+  // A model from the server needs no check, and the packages for it take time to load.
   const isChecked = source === undefined;
   if (isChecked && format === 'glb' && Object.keys(options).length === 0)
     return { files: [{ path, bytes: glb }], notes: [] };

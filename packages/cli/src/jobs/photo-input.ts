@@ -51,7 +51,7 @@ function requirePhoto(name: string, start: Uint8Array): void {
 }
 
 /**
- * A photo for the SDK. `name` is for error messages.
+ * Makes a file of a photo, for the SDK. `name` is for error messages.
  *
  * @throws {UsageError} if it is not a photo
  */

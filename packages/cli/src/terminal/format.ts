@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util';
 import { closest, distance } from 'fastest-levenshtein';
 
-/** A size in decimal units, as file managers show it. */
+/** Writes a size in decimal units, as file managers show it. */
 export function bytes(count: number): string {
   if (count < 1000) return `${count} B`;
   if (count < 1_000_000) return `${(count / 1000).toFixed(0)} kB`;
@@ -9,7 +9,7 @@ export function bytes(count: number): string {
   return `${(count / 1_000_000_000).toFixed(1)} GB`;
 }
 
-/** An age in its largest unit. */
+/** Writes an age in its largest unit. */
 export function age(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1000));
   if (seconds < 60) return `${seconds} s ago`;

@@ -31,8 +31,8 @@ export function rememberOptions(options: Readonly<Record<string, unknown>>): voi
 }
 
 /**
- * A command for the user to copy. It repeats the options of this command line that select the server, the account or the
- * data. Credentials are replaced with a placeholder.
+ * Writes a command for the user to copy. It repeats the options of this command line that select the server, the
+ * account or the data. Credentials are replaced with a placeholder.
  *
  * @param words the command and its arguments, quoted for a shell, such as `get ID --wait`
  */

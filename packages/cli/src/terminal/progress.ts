@@ -18,7 +18,7 @@ export async function showProgress(total: number): Promise<ProgressDisplay> {
   return new RedrawnProgress(await startSpinner(), total);
 }
 
-/** A started spinner on stderr. Loads ora only when needed, because ora takes most of the start-up time. */
+/** Starts a spinner on stderr. Loads ora only when needed, because ora takes most of the start-up time. */
 export async function startSpinner(): Promise<Ora> {
   const { default: ora } = await import('ora');
   return ora({ stream: process.stderr, color: hasColor() ? 'cyan' : false, discardStdin: false }).start();

@@ -1,6 +1,6 @@
 import { useRef } from 'preact/hooks';
 
-/** A button for an action that cannot be undone. Asks for confirmation first. */
+/** Asks for confirmation before an action that cannot be undone. */
 export function ConfirmButton(props: {
   label: string;
   small?: boolean;

@@ -1,6 +1,6 @@
 import { useCallback, useState } from 'preact/hooks';
 
-/** An error message, which screen readers announce. */
+/** Shows an error message, which screen readers announce. */
 export function Problem({ text }: { text: string | undefined }) {
   return (
     <div role="alert" class={text === undefined ? 'problem none' : 'problem'}>
@@ -9,7 +9,7 @@ export function Problem({ text }: { text: string | undefined }) {
   );
 }
 
-/** A confirmation, which screen readers announce. */
+/** Shows a confirmation, which screen readers announce. */
 export function Success({ text }: { text: string }) {
   return (
     <p role="status" class="success">

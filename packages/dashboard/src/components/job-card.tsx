@@ -13,7 +13,7 @@ export function StatusBadge({ status }: { status: Task['status'] }) {
   return <span class={`badge ${status.toLowerCase()}`}>{statusLabels[status]}</span>;
 }
 
-/** An empty frame looks better than the browser's icon for a broken image. */
+/** Hides an image that cannot be loaded, because an empty frame looks better than the browser's icon. */
 const hideBroken = (event: TargetedEvent<HTMLImageElement>) => {
   event.currentTarget.hidden = true;
 };

@@ -9,7 +9,7 @@ const embedCode = (glb: string, poster: string | undefined, name: string) =>
   `<script type="module" src="https://ajax.googleapis.com/ajax/libs/model-viewer/4.0.0/model-viewer.min.js"></script>
 <model-viewer src="${glb}"${poster ? ` poster="${poster}"` : ''} alt="${escapeHtml(name)}" camera-controls></model-viewer>`;
 
-/** A link with a button that copies it. */
+/** Shows a link with a button that copies it. */
 export function CopyableLink({ label, url, name }: { label: string; url: string; name: string }) {
   return (
     <div class="share">

@@ -163,7 +163,7 @@ export function JobPage() {
   );
 }
 
-/** An unfinished job: its photo, and the phase it is in. */
+/** Shows an unfinished job: its photo, and the phase it is in. */
 function WaitingView({ job, photo }: { job: GalleryJob; photo: string | undefined }) {
   return (
     <div class="model waiting">

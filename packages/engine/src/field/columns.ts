@@ -187,7 +187,7 @@ interface Filter {
 }
 
 /**
- * A bilateral filter whose range is a few voxels of depth. It evens out the staircase that a network learns from
+ * Makes a bilateral filter whose range is a few voxels of depth. It evens out the staircase that a network learns from
  * voxels, and keeps the steps between parts.
  */
 function bilateralFilter(depth: Float32Array, matte: Float32Array, size: number): Filter {

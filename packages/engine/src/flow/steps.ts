@@ -110,7 +110,7 @@ export const stepInputs = (
 
 const scalar = (value: number): FloatTensor => ({ shape: [1], data: Float32Array.of(value) });
 
-/** An output with its shape in the graph. A size that the graph leaves open follows from the number of values. */
+/** Gives an output its shape in the graph. A size that the graph leaves open follows from the number of values. */
 export function filled(session: Session, name: string, data: Float32Array): FloatTensor {
   const shape = session.shapeOf(name);
   let rest = data.length / shape.reduce<number>((product, size) => product * (size ?? 1), 1);

@@ -1,6 +1,6 @@
 import type { Cutout } from '../base/image.js';
 
-/** A framed cutout painted by a function of -1..1 coordinates, v down: [red, green, blue, alpha], each 0..255. */
+/** Paints a framed cutout with a function of -1..1 coordinates, v down: [red, green, blue, alpha], each 0..255. */
 export function paintCutout(
   size: number,
   paint: (u: number, v: number) => readonly [number, number, number, number],

@@ -114,7 +114,7 @@ function overGray({ width, height, data }: RgbaImage): RgbaImage {
   return { width, height, data: flat };
 }
 
-/** A part of an image stretched to [3·size·size] bytes of RGB. */
+/** Stretches a part of an image to [3·size·size] bytes of RGB. */
 function scaleToSquare({ width, height, data }: RgbaImage, part: Rectangle, size: number): Promise<Buffer> {
   return sharp(data, { raw: { width, height, channels: 4 } })
     .extract({ ...part })

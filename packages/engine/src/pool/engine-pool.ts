@@ -138,7 +138,9 @@ export class EnginePool {
     }
   }
 
-  /** The next pipeline that is released, or undefined if one ended, so that another can be opened. */
+  /**
+   * Resolves with the next pipeline that is released, or with undefined if one ended, so that another can be opened.
+   */
   async #wait(signal?: AbortSignal): Promise<Pipeline | undefined> {
     signal?.throwIfAborted();
     return new Promise((resolve, reject) => {

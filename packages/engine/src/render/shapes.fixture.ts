@@ -1,6 +1,6 @@
 import type { TexturedMesh } from '../base/mesh.js';
 
-/** A UV sphere around [0, radius, 0], so on the ground. u is once around, v from the north pole down. */
+/** Makes a UV sphere around [0, radius, 0], so it is on the ground. u goes around once, v down from the north pole. */
 export function sphere(radius: number, rings: number, segments = 2 * rings): TexturedMesh {
   const positions: number[] = [];
   const normals: number[] = [];
@@ -30,7 +30,7 @@ export function sphere(radius: number, rings: number, segments = 2 * rings): Tex
 }
 
 /**
- * A cube of side 2·`half` on the ground. Every face has the whole texture, upright:
+ * Makes a cube of side 2·`half` on the ground. Every face has the whole texture, upright:
  *
  *     a(0,0) --- d(1,0)
  *       |          |

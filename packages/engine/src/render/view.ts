@@ -42,7 +42,9 @@ export interface OrbitOptions {
   readonly margin: number;
 }
 
-/** A view from any side of the model, so close that `positions` [3·V] fill the image up to its margin, centered. */
+/**
+ * Makes a view from any side of the model, so close that `positions` [3·V] fill the image up to its margin, centered.
+ */
 export function orbitView(positions: Float32Array, options: OrbitOptions): View {
   const { width, height, margin } = options;
   const rotation = orbitRotation(options.yawRadians, options.pitchRadians);

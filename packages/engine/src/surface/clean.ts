@@ -86,7 +86,7 @@ export function connectedParts({ positions, indices }: TriangleMesh): Parts {
   return { partOf, count };
 }
 
-/** A mesh of the given triangles, with only the vertices they use, in order of first use. */
+/** Makes a mesh of the given triangles, with only the vertices they use, in order of first use. */
 export function compact(positions: Float32Array, triangles: Uint32Array): TriangleMesh {
   const newIndex = new Int32Array(positions.length / 3).fill(-1);
   const indices = new Uint32Array(triangles.length);

@@ -88,7 +88,7 @@ class Collapser {
     return first === a ? [a, b, c] : first === b ? [b, c, a] : [c, a, b];
   }
 
-  /** Each neighbor follows the vertex in exactly one of its triangles, because the mesh is a closed manifold. */
+  /** Lists the vertex's neighbors. Each follows it in exactly one triangle, because the mesh is a closed manifold. */
   #neighbors(vertex: number): number[] {
     return this.#around[vertex]!.map((t) => this.#corners(t, vertex)[1]);
   }

@@ -2,7 +2,7 @@ import type { TriangleMesh } from '../base/mesh.js';
 import type { ScalarGrid } from '../field/sample-grid.js';
 import { marchingCubes } from './marching-cubes.js';
 
-/** A grid over -1..1 with `n` samples a side and its border forced outside. */
+/** Makes a grid over -1..1 with `n` samples a side and its border forced outside. */
 export function gridOf(n: number, density: (x: number, y: number, z: number) => number): ScalarGrid {
   const cell = 2 / (n - 1);
   const values = new Float32Array(n ** 3);
@@ -25,7 +25,7 @@ export const ball =
   (x: number, y: number, z: number) =>
     radius - Math.hypot(x - cx, y - cy, z - cz);
 
-/** A tube of the given thickness around a circle in the x-y plane. */
+/** Makes a tube of the given thickness around a circle in the x-y plane. */
 export const torus = (radius: number, thickness: number) => (x: number, y: number, z: number) =>
   thickness - Math.hypot(Math.hypot(x, y) - radius, z);
 
@@ -45,5 +45,5 @@ export const union =
 /** A seat with an apron that faces the camera. */
 export const seat = union(block([0, 0.3, 0.6], [0.6, 0.15, 0.06]), block([0, 0.4, 0], [0.6, 0.05, 0.6]));
 
-/** A leg below the rear of the seat, whose underside is at 0.35. */
+/** Makes a leg below the rear of the seat, whose underside is at 0.35. */
 export const rearLeg = (top: number): Density => block([0, top - 0.4, -0.4], [0.08, 0.4, 0.08]);

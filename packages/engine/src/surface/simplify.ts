@@ -48,7 +48,7 @@ export async function simplifyForDrawing({ positions, indices }: TriangleMesh, t
   return compact(positions, simplified);
 }
 
-/** A lower bound: by Euler's formula a handle costs four triangles, and a closed part has at least four vertices. */
+/** A lower bound: by Euler's formula, a handle costs four triangles, and a closed part has four vertices or more. */
 function minTriangles({ positions, indices }: TriangleMesh): number {
   const characteristic = positions.length / 3 - indices.length / 6;
   return 2 * (4 - characteristic);

@@ -1,7 +1,7 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import { monotonicFactory } from 'ulid';
 
-/** A new ULID. ULIDs that one process makes in the same millisecond sort in creation order. */
+/** Makes a ULID. ULIDs that one process makes in the same millisecond sort in creation order. */
 export const newUlid: () => string = monotonicFactory(fraction);
 
 /** Returns a number in [0, 1). ulid's default reads single random bytes, 35 µs per id; `randomInt` buffers them. */

@@ -31,7 +31,10 @@ export function createLog(settings: LogSettings, level = settings.logLevel ?? 'i
 const inSentence = ['label', 'jobId', 'inferenceMs', 'code', 'reason', 'detail'];
 const forPrograms = ['runner', 'preparer', 'attempt', 'trace_id', 'bundle'];
 
-/** A record's message with the fields that people look for, such as `job succeeded: mug.jpg, 01M8…, 5.8 s of inference`. */
+/**
+ * Adds the fields that people look for to a record's message, such as
+ * `job succeeded: mug.jpg, 01M8…, 5.8 s of inference`.
+ */
 function sentence(
   { label, jobId, inferenceMs, code, reason, detail }: Record<string, unknown>,
   message: string,

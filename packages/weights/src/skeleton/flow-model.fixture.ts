@@ -154,7 +154,7 @@ function flowManifest(name: string) {
   };
 }
 
-/** As in models/lab/exporters/triposg/random_weights.py. */
+/** Makes the same weight as models/lab/exporters/triposg/random_weights.py. */
 function weight(name: string, shape: MissingWeight['shape']): Float32Array {
   const count = shape.reduce((product, size) => product * size, 1);
   const values = noise(name, count);

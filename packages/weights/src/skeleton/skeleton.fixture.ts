@@ -68,7 +68,7 @@ const withHalfPlanes = (graph: OnnxGraph): OnnxGraph => ({
   ],
 });
 
-/** A safetensors file whose tensors are aligned to 64 bytes. @param shift bytes by which to misalign them */
+/** Makes a safetensors file whose tensors are aligned to 64 bytes. @param shift bytes by which to misalign them */
 export function safetensors(weights: readonly OnnxWeights[], shift = 0): Buffer {
   const padding = ({ data }: OnnxWeights) => -data.byteLength & 63;
   let next = 0;

@@ -155,7 +155,7 @@ class Forwarder {
     void end.then(() => this.#queues.get(job) === end && this.#queues.delete(job));
   }
 
-  /** Never rejects. */
+  /** Delivers an event. Never rejects. */
   async #deliver(event: WebhookEvent, attempt: number): Promise<void> {
     if (this.#signal.aborted) return;
     const { accepted, description } = await this.#post(JSON.stringify(event));

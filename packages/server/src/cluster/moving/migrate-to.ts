@@ -73,7 +73,7 @@ export async function migrateTo(
   const db = openDatabase(edges.databaseAt(target.database), target.database, { connections: 2, withoutTimeout: true });
   try {
     const keys = serverKeysOf(dirs.serverKey, target.serverKey);
-    // `migrate` checks this too, but reports an unavailable database in the words for a server.
+    // `migrate` checks this, too, but words an unavailable database for a server.
     await requireNoForeignTables(db, location);
     await migrate(db, target.database);
     const found = await claimTarget(db, location, keys, target.serverKey === undefined);

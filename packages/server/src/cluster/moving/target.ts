@@ -51,7 +51,7 @@ export async function claimTarget(
   });
 }
 
-/** A database without rows may still have a server key, which nothing depends on. */
+/** Requires a database without rows. It may have a server key, on which nothing depends. */
 async function requireEmpty(db: Queryable, location: string): Promise<void> {
   const filled: string[] = [];
   for (const table of copiedTableNames) {

@@ -33,7 +33,7 @@ function requireEncoded(url: string): string {
   return url;
 }
 
-/** A connection URL without password and parameters, for messages and logs. @throws {ConfigError} like `connectionOf` */
+/** Returns a URL without password and parameters, for messages and logs. @throws {ConfigError} like `connectionOf` */
 export function withoutPassword(url: string): string {
   const { protocol, username, host, pathname } = new URL(requireEncoded(url));
   return `${protocol}//${username ? `${username}@` : ''}${host}${pathname}`;
@@ -154,7 +154,7 @@ function isConnectionLoss(error: unknown): boolean {
   return error.code !== undefined && (unavailableCodes.has(error.code) || error.code.startsWith('08'));
 }
 
-/** A host with several addresses is tried at each; the resulting AggregateError has no message. */
+/** Finds the reason for an error. If a host's addresses have all failed, the AggregateError has no message. */
 function reason(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(reason).join('; ');
   const message = error instanceof Error ? error.message : String(error);

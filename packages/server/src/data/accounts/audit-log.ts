@@ -45,7 +45,7 @@ export async function audit(trx: Queryable, { subject, detail, ...action }: Acti
     .execute();
 }
 
-/** A page of the operators' actions, newest first, and whether there are older ones. */
+/** Lists a page of the operators' actions, newest first, and says whether there are older ones. */
 export async function listAudit(
   db: Queryable,
   { before, limit = maxRowsRead }: { before?: string | undefined; limit?: number } = {},

@@ -59,7 +59,7 @@ export class DashboardTokens {
     return token;
   }
 
-  /** A token that signs one browser in as the operator, once, within an hour. */
+  /** Issues a token that signs one browser in as the operator, once, within an hour. */
   issueLink(who: string): Promise<string> {
     return transaction(this.#db, async (trx) => {
       await audit(trx, { who, action: 'sign-in-link create' }, currentTime(trx));
@@ -81,7 +81,9 @@ export class DashboardTokens {
     return used !== undefined;
   }
 
-  /** A session of the operator, or of an API key until that is revoked. Ends the oldest if there are too many. */
+  /**
+   * Issues a session of the operator, or of an API key until that is revoked. Ends the oldest if there are too many.
+   */
   async issueSession(keyId: string | null): Promise<string> {
     const token = await this.#issue(this.#db, 'session', keyId, sessionMs);
     const account = this.#db.selectFrom('api_keys').select('account_id').where('id', '=', keyId);

@@ -99,7 +99,9 @@ export async function balanceOf(db: Queryable, accountId: string): Promise<Micro
 
 type LabeledEntry = Omit<Tables['ledger'], 'account_id' | 'idempotency_key'> & { label: string | null };
 
-/** A page of the account's entries, newest first, with the labels of their jobs, and whether there are older ones. */
+/**
+ * Lists a page of the account's entries, newest first, with their jobs' labels, and says whether there are older ones.
+ */
 export async function listLedger(
   db: Queryable,
   accountId: string,

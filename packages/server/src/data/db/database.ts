@@ -28,9 +28,9 @@ export interface DatabaseKind {
 
   /** Opens the database, which exists or is created. @throws {ConfigError} if the location cannot be used */
   dialect(location: string, options: DatabaseOptions): Dialect;
-  /** A location without secrets, for messages. */
+  /** Describes a location in messages, without secrets. */
   describe(location: string): string;
-  /** Advice for the operator about the location, if there is any. */
+  /** Returns advice for the operator about the location, if there is any. */
   warningAbout(location: string): string | undefined;
   /**
    * Keeps other servers away from a database that serves only one, and checks such a database for damage. Returns a
@@ -42,7 +42,7 @@ export interface DatabaseKind {
   requireOwn(db: Db, name: string): Promise<void>;
   /** @throws {ConfigError} if the migrated database is not ready to be used */
   requireComplete(db: Db, location: string): Promise<void>;
-  /** An error for the operator, if the cause of a failed migration is known. */
+  /** Returns an error for the operator, if the cause of a failed migration is known. */
   explain(error: unknown, db: Db, name: string): Promise<Error | undefined>;
   /** Returns the keys that protect API keys and secrets. They are the same for all servers of the database. */
   serverKeys(db: Db, file: string, given: string | undefined): Promise<ServerKeys>;
@@ -60,9 +60,9 @@ export interface DatabaseKind {
 
   // Queries
 
-  /** Now, in milliseconds since 1970: a number, or an expression that the database evaluates. */
+  /** Returns the time in milliseconds since 1970, as a number or as an expression that the database evaluates. */
   now(): number | Expression<number>;
-  /** `now` as a number. */
+  /** Reads `now` as a number. */
   readTime(db: Queryable): Promise<number>;
   /** The SQL function that returns the greatest of its arguments. */
   readonly greatest: string;

@@ -63,7 +63,7 @@ export async function migrate(
   throw new Error(`Cannot migrate the database: ${message}`, { cause: error });
 }
 
-/** A server or worker of the version that wrote the database may be running, and would fail after a migration. */
+/** Refuses an older database. A server or worker of its version may be running, and would fail after a migration. */
 function requireNotOlder(known: readonly MigrationInfo[], name: string): void {
   const pending = known.filter(({ executedAt }) => !executedAt);
   if (pending.length === 0 || pending.length === known.length) return;

@@ -56,11 +56,11 @@ export function sqliteLibrary(): SqliteLibrary {
 export const openSqlite = (path: string, options: SqliteOptions): SqliteConnection =>
   sqliteLibrary().open(path, options);
 
-/** An error of SQLite. Its code starts with the name of SQLite's result code, such as `SQLITE_BUSY`. */
+/** Recognizes an error of SQLite. Its code starts with the name of SQLite's result code, such as `SQLITE_BUSY`. */
 export const isSqliteError = (error: unknown): error is Error & { code: string } =>
   error instanceof Error && 'code' in error && String(error.code).startsWith('SQLITE_');
 
-/** SQLite, or the file system, does not let this process write a file. */
+/** Whether SQLite, or the file system, does not let this process write a file. */
 export const isNotWritable = (error: unknown): boolean =>
   (isSqliteError(error) && /^SQLITE_(READONLY|CANTOPEN)/.test(error.code)) ||
   (error instanceof Error && 'code' in error && ['EACCES', 'EPERM', 'EROFS'].includes(String(error.code)));

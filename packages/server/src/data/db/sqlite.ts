@@ -117,7 +117,7 @@ function makePrivate(path: string): void {
   }
 }
 
-/** An error for the operator, if the cause of this one is known. */
+/** Returns an error for the operator, if the cause of this one is known. */
 function explained(path: string, error: unknown): ConfigError | undefined {
   if (isDamage(error)) return damaged(path, error);
   if (isNotWritable(error)) return notWritable(path, error);

@@ -5,8 +5,8 @@ import { kindOf, type Queryable } from './database.js';
 export type Time = number | Expression<number>;
 
 /**
- * Now, on the one clock that all processes of the database share. With separate clocks, a machine might consider another
- * machine's leases expired.
+ * Returns the time on the one clock that all processes of the database share. With separate clocks, a machine might
+ * consider another machine's leases expired.
  */
 export const currentTime = (db: Queryable): Time => kindOf(db).now();
 
@@ -23,5 +23,5 @@ export const isUnleased = (now: Time, length: number | Expression<unknown>) =>
   sql<boolean>`(lease_expires_at is null or lease_expires_at <= ${now}
     or lease_expires_at > cast(${now} as bigint) + 2 * ${length})`;
 
-/** `currentTime` as a number; may query the database for it. */
+/** Returns `currentTime` as a number, which may require a query. */
 export const readTime = (db: Queryable): Promise<number> => kindOf(db).readTime(db);

@@ -65,7 +65,7 @@ export interface OpenJobsQuery {
   limit: number;
 }
 
-/** A page of the unfinished jobs of all accounts, account by account, oldest first, and whether more follow. */
+/** Lists a page of all accounts' unfinished jobs, account by account, oldest first, and says whether more follow. */
 export async function openJobsByAccount(db: Queryable, { after, limit }: OpenJobsQuery) {
   const rows = await db
     .selectFrom('jobs')
@@ -92,7 +92,9 @@ export interface AccountQuery {
   limit: number;
 }
 
-/** A page of accounts in the order of `listAccounts`, with the number of their open jobs, and whether more follow. */
+/**
+ * Lists a page of accounts as `listAccounts` does, with the number of their open jobs, and says whether more follow.
+ */
 export async function accountsWithOpenJobs(db: Queryable, { search, after, limit }: AccountQuery) {
   const newest = db.selectFrom('accounts').select(['id', 'name']).orderBy('id', 'desc').limit(maxRowsRead);
   const named = (text: string) =>

@@ -32,7 +32,7 @@ export class InsufficientBalanceError extends Error {
   override readonly name = 'InsufficientBalanceError';
   readonly balance: MicroUsd;
 
-  /** `balance`: what unfinished jobs have not reserved. */
+  /** `balance` is what unfinished jobs have not reserved. */
   constructor(balance: MicroUsd, isReserved = false) {
     const advice = 'Wait until some of your unfinished jobs are done, or add credit';
     super(

@@ -107,7 +107,9 @@ function following(query: JobQuery, { sort, after }: GalleryQuery): JobQuery {
   return query.where('id', sort === 'newest' ? '<' : '>', after.id);
 }
 
-/** A page of an account's jobs, and whether more follow. A search and a sort by name cover only the newest jobs. */
+/**
+ * Lists a page of an account's jobs, and says whether more follow. Searching and sorting by name cover only the newest.
+ */
 export async function listGallery(
   db: Queryable,
   accountId: string,

@@ -29,7 +29,9 @@ type JobWithCharge = Pick<JobRow, 'image_url' | 'attempt' | 'stage_ms' | 'bundle
   inference_ms: number | null;
 };
 
-/** A job with its charge, if there is one. Undefined if the id is unknown or the job belongs to another account. */
+/**
+ * Finds a job with its charge, if there is one. Undefined if the id is unknown or the job belongs to another account.
+ */
 export function findJobWithCharge(db: Queryable, accountId: string, id: string): Promise<JobWithCharge | undefined> {
   return db
     .selectFrom('jobs')

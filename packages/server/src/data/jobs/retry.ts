@@ -126,7 +126,7 @@ export async function retryJob(
 
 type StoredJob = Pick<JobRow, 'id' | 'image_url' | 'prepared'>;
 
-/** Storing it throws an UnreadableImageError if the job came with its image, which is no longer stored. */
+/** Returns the job's image for a new job. `store` throws an UnreadableImageError if nothing has the image any more. */
 function imageOf(inputs: InputStore, { id, image_url: url, prepared }: StoredJob): JobImage {
   if (url !== null && prepared === 0) return { url };
   const store = async (newId: string) => {

@@ -23,7 +23,7 @@ function stateOf(queued: Queued | undefined, last: Attempt | undefined): EventEn
   return queued.attempts > 0 ? 'retrying' : 'waiting';
 }
 
-/** `attempts`: those that are still in the log, newest first. */
+/** `attempts` are those that are still in the log, newest first. */
 function toEntry(subject: Subject, queued: Queued | undefined, attempts: readonly Attempt[]): EventEntry {
   const { event_id, event, job_id, status, progress, created_at } = subject;
   const [last] = attempts;
@@ -121,7 +121,7 @@ export async function listDeliveries(db: Queryable, accountId: string, eventId: 
   }));
 }
 
-/** An event of the account in the outbox; undefined if it is delivered or unknown. */
+/** Finds an event of the account in the outbox. Undefined if it is delivered or unknown. */
 export async function findQueued(
   db: Queryable,
   accountId: string,

@@ -3,7 +3,9 @@ import type { Config } from '../../config.js';
 import { sessionMs } from '../../data/accounts/dashboard-tokens.js';
 import { HttpError } from '../http/responses.js';
 
-/** A proxy may handle TLS. A client that forges the header only makes its own cookie stricter. */
+/**
+ * Whether the browser uses TLS, perhaps to a proxy. A client that forges the header only makes its own cookie stricter.
+ */
 const isHttps = ({ headers }: Request, { publicUrl }: Config) =>
   publicUrl?.startsWith('https:') === true || headers['x-forwarded-proto'] === 'https';
 

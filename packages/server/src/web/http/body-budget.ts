@@ -37,7 +37,7 @@ export class BodyBudget {
     return this.#shares.free;
   }
 
-  /** An empty share. All requests of the caller together may hold at most `maxBytes`, if that is less than its part. */
+  /** Opens an empty share. All requests of the caller may hold at most `maxBytes`, if that is less than its part. */
   share(caller: string, maxBytes = Number.POSITIVE_INFINITY): BodyShare {
     const shares = this.#shares;
     let held = 0;

@@ -20,7 +20,7 @@ const Generation = z.object({
   response_format: z.enum(['url', 'b64_json']).default('url'),
 });
 
-/** A URL as in the contract, from a URL or from base64 without its media type. */
+/** Makes a URL as in the contract from a URL, or from base64 without its media type. */
 function imageUrl(image: string): string {
   if (/^(data|https?):/i.test(image)) return image;
   return `data:image/${sniffFileType(Buffer.from(image.slice(0, 1_024), 'base64')) ?? 'png'};base64,${image}`;

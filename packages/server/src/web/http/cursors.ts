@@ -28,7 +28,7 @@ export class Cursors {
     this.#keyRing = keyRing;
   }
 
-  /** A base64url token that continues after a job or entry. */
+  /** Issues a base64url token that continues after a job or entry. */
   issue(accountId: string, id: string, label = ''): string {
     const position = id + label;
     return Buffer.concat([Buffer.from(position), macOf(this.#keyRing.current(purpose), accountId, position)]).toString(

@@ -31,7 +31,7 @@ export class TokenBucket {
   }
 }
 
-/** A function that takes a token as `TokenBucket.take` does. The bucket of a single server is in memory. */
+/** Returns a function that takes a token as `TokenBucket.take` does. The bucket of a single server is in memory. */
 function openBucket(db: Db, name: BucketName, limit: RateLimit): (reserve: number) => number | Promise<number> {
   const shared = kindOf(db).rateBucket?.(db, name, limit);
   if (shared) return shared;

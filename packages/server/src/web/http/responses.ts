@@ -35,7 +35,7 @@ const fieldName = (path: readonly PropertyKey[]) =>
     '',
   );
 
-/** A 400 that names the invalid fields, at most five. `whole` stands for the input itself. */
+/** Makes a 400 that names the invalid fields, at most five. `whole` stands for the input itself. */
 export function invalidRequest(error: z.core.$ZodError, whole = 'body'): HttpError {
   const problems = error.issues.map(({ path, message }) => `${fieldName(path) || whole}: ${message}`);
   return new HttpError(400, 'invalid_request', problems.slice(0, 5).join('; '));

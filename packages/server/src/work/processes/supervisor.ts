@@ -104,7 +104,7 @@ export class Supervisor {
     for (const child of this.#children) this.#retireOutdated(child);
   }
 
-  /** A process that is not ready yet loses the message. `#spawn` sends it again then. */
+  /** Retires a runner with old bundles. One that is not ready yet loses the message, and `#spawn` sends it again. */
   #retireOutdated(child: SupervisedChild): void {
     const bundles = this.#bundlesOf.get(child);
     if (bundles && bundles !== this.#bundles) child.notify('retire');
@@ -203,7 +203,7 @@ export class Supervisor {
     };
   }
 
-  /** A process cannot exit by itself while a thread is blocked in a call to the file system. */
+  /** Kills a process that hangs: it cannot exit by itself while a thread is blocked in a call to the file system. */
   #replaceHung(child: SupervisedChild, stage: string): void {
     this.#options.log.error({ id: child.id, stage }, 'a file system does not respond; replacing the process');
     child.hung = true;

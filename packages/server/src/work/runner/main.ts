@@ -20,9 +20,9 @@ import type { Runner } from './runner.js';
 const gib = 1024 ** 3;
 
 /**
- * Native sessions may leak memory from job to job. The returned function returns true once the process has grown beyond
- * twice its size after the first job, plus 1 GiB, plus the memory of the jobs in its other slots, because a new process
- * costs less than a machine that runs out of memory.
+ * Watches for memory that native sessions leak from job to job. Returns a function that is true once the process has
+ * grown beyond twice its size after the first job, plus 1 GiB, plus the memory of the jobs in its other slots, because
+ * a new process costs less than a machine that runs out of memory.
  */
 function watchMemory(slots: number): () => boolean {
   let afterFirstJob: number | undefined;
