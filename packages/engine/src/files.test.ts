@@ -1,8 +1,8 @@
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, stat, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { replaceFile, syncFolder } from './files.js';
+import { makeFolder, replaceFile, syncFolder } from './files.js';
 
 /** A rename that fails with these codes, and then succeeds. */
 function failing(...codes: string[]) {
@@ -13,6 +13,12 @@ function failing(...codes: string[]) {
     if (code) throw Object.assign(new Error(code), { code });
   };
   return { rename, calls: () => calls };
+}
+
+async function temporaryFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'gen3d-files-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  return folder;
 }
 
 test('on Windows, a file that another process has open for a moment is replaced', async () => {
@@ -34,13 +40,25 @@ test('on other systems, EPERM is thrown at once', async () => {
 });
 
 test('a failed sync rejects all concurrent callers, and the next call tries again', async () => {
-  const parent = await mkdtemp(join(tmpdir(), 'gen3d-sync-'));
-  onTestFinished(() => rm(parent, { recursive: true }));
-  const folder = join(parent, 'missing');
+  const folder = join(await temporaryFolder(), 'missing');
   const outcomes = await Promise.allSettled([syncFolder(folder), syncFolder(folder), syncFolder(folder)]);
   expect(outcomes.map(({ status }) => status)).toEqual(
     process.platform === 'win32' ? Array(3).fill('fulfilled') : Array(3).fill('rejected'),
   );
   await mkdir(folder);
   await expect(syncFolder(folder)).resolves.toBeUndefined();
+});
+
+test('a folder is created with those above it, by concurrent callers too', async () => {
+  const folder = await temporaryFolder();
+  const path = join(folder, 'a', 'b', 'c');
+  await Promise.all(Array.from({ length: 8 }, () => makeFolder(path)));
+  expect((await stat(path)).isDirectory()).toBe(true);
+  await makeFolder(path);
+});
+
+test('a folder behind a link to nothing is an error, where mkdir never returns', async () => {
+  const folder = await temporaryFolder();
+  await symlink(join(folder, 'unmounted'), join(folder, 'link'));
+  await expect(makeFolder(join(folder, 'link', 'models'))).rejects.toMatchObject({ code: 'EEXIST' });
 });

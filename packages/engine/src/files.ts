@@ -1,4 +1,5 @@
-import { open, rename as systemRename } from 'node:fs/promises';
+import { mkdir, open, stat, rename as systemRename } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 
 /** Errors of Windows while a virus scanner, an indexer or another process has one of the files open. */
@@ -21,6 +22,25 @@ export async function replaceFile(
     await pause(pauseMs);
   }
   return rename(from, to);
+}
+
+/**
+ * Creates a folder and the missing ones above it, unless it exists. Node's `recursive` never returns where the folder
+ * above exists but cannot contain one: in /proc, on a disk that was unmounted, or behind a link to nothing.
+ */
+export async function makeFolder(path: string, mode?: number): Promise<void> {
+  const make = () =>
+    mkdir(path, { mode }).catch(async (error: NodeJS.ErrnoException) => {
+      const isFolder = error.code === 'EEXIST' && (await stat(path).catch(() => undefined))?.isDirectory();
+      if (!isFolder) throw error;
+    });
+  try {
+    await make();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || dirname(path) === path) throw error;
+    await makeFolder(dirname(path), mode);
+    await make();
+  }
 }
 
 interface Sync {

@@ -1,17 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import {
-  constants,
-  copyFile,
-  mkdir,
-  open,
-  readdir,
-  readFile,
-  rm,
-  rmdir,
-  stat,
-  statfs,
-  writeFile,
-} from 'node:fs/promises';
+import { constants, copyFile, open, readdir, readFile, rm, rmdir, stat, statfs, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Device } from '@gen3d/engine';
 import {
@@ -23,7 +11,7 @@ import {
   sha256Of,
   verifyBundle,
 } from '@gen3d/engine/bundles';
-import { replaceFile, syncFolder } from '@gen3d/engine/files';
+import { makeFolder, replaceFile, syncFolder } from '@gen3d/engine/files';
 import { type Dispatcher, EnvHttpProxyAgent } from 'undici';
 import { download, isDiskFull, reason, UnfinishedError } from './download.js';
 import { cpuMemory, requirementProblem } from './gpu-requirement.js';
@@ -94,7 +82,7 @@ export async function pullBundle(from: string, options: PullOptions): Promise<Bu
 
     // No bundle's name starts with a dot, so the draft is never taken for one.
     const draft = join(directory, `.${name}.pull`);
-    await mkdir(draft, { recursive: true });
+    await makeFolder(draft);
     const unlock = await lock(`${draft}.lock`);
     try {
       await checkSpace(source, draft, options);

@@ -1,5 +1,6 @@
-import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { makeFolder } from '@gen3d/engine/files';
 import envPaths from 'env-paths';
 import { UsageError } from '../exit/failure.js';
 
@@ -71,7 +72,7 @@ const isKnownServer = (value: unknown): value is KnownServer =>
 /** Replaces the file atomically. Only its owner can read it, because it contains keys. */
 export async function writeProfile(profile: Profile): Promise<void> {
   const path = profilePath();
-  await mkdir(folder(), { recursive: true, mode: 0o700 });
+  await makeFolder(folder(), 0o700);
   const draft = `${path}.${process.pid}`;
   try {
     await writeFile(draft, `${JSON.stringify(profile, undefined, 2)}\n`, { mode: 0o600 });

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { link, mkdir, rename, rm, rmdir, stat, writeFile } from 'node:fs/promises';
+import { link, rename, rm, rmdir, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, extname, join, resolve, sep } from 'node:path';
 import { type ModelFormat, type ModelOptionTexts, modelFormats } from '@gen3d/convert/options';
+import { makeFolder } from '@gen3d/engine/files';
 import { fileNameOf } from '@gen3d/schema/rules';
 import { UsageError } from '../exit/failure.js';
 import { readModelOptions } from './model-options.js';
@@ -190,7 +191,7 @@ async function createFolder(folder: string): Promise<string[]> {
   const missing: string[] = [];
   for (let path = resolve(folder); !existsSync(path); path = dirname(path)) missing.push(path);
   try {
-    if (missing.length > 0) await mkdir(folder, { recursive: true });
+    await makeFolder(folder);
   } catch (cause) {
     await removeEmpty(missing);
     throw new UsageError(`Cannot create the folder ${folder}. Choose another path with -o`, { cause });

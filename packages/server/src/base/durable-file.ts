@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { closeSync, linkSync, openSync, renameSync, rmSync } from 'node:fs';
-import { link, mkdir, open, readFile, rm } from 'node:fs/promises';
+import { link, open, readFile, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { replaceFile, syncFolder } from '@gen3d/engine/files';
+import { makeFolder, replaceFile, syncFolder } from '@gen3d/engine/files';
 
 /**
  * Writes a file atomically and durably: after a crash it exists either whole or not at all. Draft, fsync, rename, fsync of
@@ -12,7 +12,7 @@ import { replaceFile, syncFolder } from '@gen3d/engine/files';
  */
 export async function writeDurably(path: string, bytes: Uint8Array, mode?: number): Promise<void> {
   const folder = dirname(path);
-  await mkdir(folder, { recursive: true });
+  await makeFolder(folder);
   const draft = join(folder, `.${basename(path)}.${randomBytes(6).toString('hex')}`);
   try {
     const file = await open(draft, 'wx', mode);

@@ -1,6 +1,6 @@
-import { mkdir, opendir, readdir, readFile, rm, rmdir, stat, writeFile } from 'node:fs/promises';
+import { opendir, readdir, readFile, rm, rmdir, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { syncFolder } from '@gen3d/engine/files';
+import { makeFolder, syncFolder } from '@gen3d/engine/files';
 import { writeDurably } from '../../base/durable-file.js';
 import {
   type AssetKeys,
@@ -28,7 +28,7 @@ export class FolderAssetStore implements AssetStore {
 
   async put(jobId: string, ...files: Files): Promise<AssetKeys> {
     const attempt = newAttempt(jobId);
-    await mkdir(join(this.folder, unsettled), { recursive: true });
+    await makeFolder(join(this.folder, unsettled));
     // Not synced: after a power cut, at worst an unreferenced file is left.
     await writeFile(this.#markerPath(attempt), '');
     try {

@@ -22,6 +22,15 @@ test.each([
   expect(existsSync(join(dataDir, 'public'))).toBe(false);
 });
 
+test('a data directory behind a link to nothing is refused, and the message names its flag', () => {
+  const folder = temporaryFolder();
+  symlinkSync(join(folder, 'unmounted'), join(folder, 'disk'));
+  const dataDir = join(folder, 'disk', 'gen3d');
+  expect(() => openDataDir({ dataDir, assets: undefined })).toThrow(
+    `${dataDir} cannot be a folder, because there is a file or a broken link in its place or above it. Choose another one with --data-dir`,
+  );
+});
+
 test('symbolic links to the assets are resolved', () => {
   const folder = temporaryFolder();
   const dataDir = join(folder, 'data');

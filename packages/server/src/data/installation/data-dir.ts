@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, realpathSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join, relative, sep } from 'node:path';
 import { ConfigError } from '../../base/errors.js';
 import { isS3Url } from '../../base/s3-url.js';
@@ -77,14 +77,33 @@ function requireSeparateAssets(dataDir: string, assets: string): void {
 
 function makeFolder(path: string, flag: string, mode?: number): void {
   try {
-    mkdirSync(path, { recursive: true, mode });
+    create(path, mode);
   } catch (cause) {
     const { code, message } = cause as NodeJS.ErrnoException;
     const why =
       code === 'EEXIST' || code === 'ENOTDIR'
-        ? `${path} cannot be a folder, because it is a file`
+        ? `${path} cannot be a folder, because there is a file or a broken link in its place or above it`
         : `The folder ${path} cannot be created (${message})`;
     throw new ConfigError(`${why}. Choose another one with ${flag}`, { cause });
+  }
+}
+
+/** `makeFolder` of the engine, without a promise. */
+function create(path: string, mode?: number): void {
+  const make = () => {
+    try {
+      mkdirSync(path, { mode });
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      if (code !== 'EEXIST' || !statSync(path, { throwIfNoEntry: false })?.isDirectory()) throw error;
+    }
+  };
+  try {
+    make();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || dirname(path) === path) throw error;
+    create(dirname(path), mode);
+    make();
   }
 }
 
