@@ -93,7 +93,7 @@ test('cancel ends waiting jobs, and retry creates a job with the same photo and 
   expect(code).toBe(0);
   expect(await json('get', stdout.trim())).toMatchObject({ label: 'hat.png', status: 'PENDING' });
   const waiting = await gen3d(['retry', stdout.trim()]);
-  expect(waiting).toMatchObject({ code: 1, stderr: expect.stringContaining('Only a finished job') });
+  expect(waiting).toMatchObject({ code: 1, stderr: expect.stringContaining('The job is not finished') });
 });
 
 test('delete removes jobs at once in a pipe, and `rm` is another name for it', async () => {

@@ -48,6 +48,7 @@ export async function toImageUrl(image: ImageInput, maxBytes?: number): Promise<
 /** Returns a URL that can be sent as it is, or an image that can be part of a request. */
 async function read(image: ImageInput): Promise<string | Blob> {
   if (image instanceof URL) return image.protocol === 'file:' ? inlineFile(image) : remote(image.href);
+  if (image === '') throw invalid('image is an empty string. Pass a path, an http(s) URL or a data URI');
   if (typeof image === 'string') {
     if (/^data:/i.test(image)) return dataUri(image);
     if (/^file:\/\//i.test(image)) return inlineFile(new URL(image));

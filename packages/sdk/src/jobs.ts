@@ -90,7 +90,8 @@ export class Jobs {
   }
 
   /**
-   * Lists the account's jobs, newest first.
+   * Lists the account's jobs, newest first, as tasks, which have no label. `gen3d.request('get', '/gen3d/jobs')` returns
+   * the labels, too.
    *
    * @param options apply to each page
    * @example

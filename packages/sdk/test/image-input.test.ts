@@ -77,6 +77,7 @@ describe('these are rejected without a request:', () => {
     ['an SVG named .png', () => new File(['<svg></svg>'], 'logo.png'), /logo\.png is an SVG/],
     ['text', () => Buffer.from('hello'), /not a recognized image/],
     ['a path that does not exist', () => join(folder, 'phoot.jpg'), /phoot\.jpg does not exist/],
+    ['an empty path', () => '', /empty string\. Pass a path/],
     ['a folder', () => folder, /is not a file/],
     ['another scheme', () => 'ftp://host/cup.png', /is not an http\(s\) URL/],
     ['undefined', () => undefined as unknown as string, /image must be/],

@@ -1,9 +1,13 @@
-import { useCallback, useState } from 'preact/hooks';
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 
-/** Shows an error message, which screen readers announce. */
+/** Shows an error message, which screen readers announce, and scrolls to it: the button may be far below. */
 export function Problem({ text }: { text: string | undefined }) {
+  const element = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (text !== undefined) element.current?.scrollIntoView({ block: 'nearest' });
+  }, [text]);
   return (
-    <div role="alert" class={text === undefined ? 'problem none' : 'problem'}>
+    <div ref={element} role="alert" class={text === undefined ? 'problem none' : 'problem'}>
       {text}
     </div>
   );
@@ -25,9 +29,9 @@ export function useAction() {
   /** Resolves to whether `action` succeeded. `message` then confirms it. */
   const run = useCallback(async (action: () => Promise<unknown>, message = ''): Promise<boolean> => {
     setSuccess('');
+    setProblem(undefined);
     try {
       await action();
-      setProblem(undefined);
       setSuccess(message);
       return true;
     } catch (error) {

@@ -48,6 +48,7 @@ export function ShareModel(props: {
         </>
       ) : (
         <>
+          <p class="hint">Without its page, the model’s file stays public at its permanent link until it is deleted.</p>
           <CopyableLink label="Public page" url={location.origin + job.share_path} name="the link of the public page" />
           <button type="button" onClick={() => act(() => api.send('DELETE', path), 'The public page is gone.')}>
             Remove the public page

@@ -182,7 +182,7 @@ export function galleryRoutes(services: Services): Router {
       if (retried === 'unknown') throw notFound();
       if (retried === 'not_retryable') {
         const message =
-          'Only a finished job can be tried again, and only while the server has its photo: for 7 days after it failed or was canceled, and after it succeeded only if the operator keeps photos. Otherwise, send the photo again';
+          'The job is not finished, or its photo is gone: it is kept for 7 days after a failure, and after a success only with --keep-photos-days. Send the photo again';
         throw new HttpError(409, 'not_retryable', message);
       }
       if (retried.created) onJobCreated();
