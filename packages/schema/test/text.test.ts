@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { IdempotencyKey, ImageUrl } from '../src/index.js';
-import { firstCharacters, isStorable, quoted } from '../src/text.js';
+import { firstCharacters, isStorable, oneLine, quoted } from '../src/text.js';
 
 test('firstCharacters never splits a character', () => {
   expect(firstCharacters('abc', 2)).toBe('ab');
@@ -16,6 +16,12 @@ test('an error message quotes at most 200 characters', () => {
 test('no database stores an unpaired surrogate or U+0000', () => {
   for (const text of ['', 'é', '💡']) expect(isStorable(text)).toBe(true);
   for (const text of ['\ud800', 'a\udc00', '\udca1\ud83d', 'a\u0000b']) expect(isStorable(text)).toBe(false);
+});
+
+test('one line has no control characters, no invisible ones, and at most four marks on a character', () => {
+  expect(oneLine(' \u001B]0;a\u0007\r\n\u0085b\tc ')).toBe(']0;a b c');
+  expect(oneLine('a\u200B\u200F\u202E\u061C\u00ADb')).toBe('ab');
+  expect(oneLine(`e${'\u0301'.repeat(200)}f`)).toBe(`e${'\u0301'.repeat(4)}f`);
 });
 
 test('an idempotency key may have up to 256 characters, counted as code points', () => {

@@ -592,6 +592,9 @@ describe('the operator', () => {
       call('POST', `/operator/accounts/${account_id}/credit`, { usd, idempotency_key: 'opening 1' });
     const doubleClick = await Promise.all([creditOnce(1), creditOnce(1)]);
     for (const { body } of doubleClick) expect(body).toEqual({ account_id, balance_usd: 6.5 });
+    const { entries } = AuditPage.parse((await call('GET', '/operator/audit')).body);
+    const credits = entries.filter(({ action, subject }) => action === 'account credit' && subject === account_id);
+    expect(credits.map(({ detail }) => detail)).toEqual(['1 USD', '3.5 USD']);
     expect((await creditOnce(2)).status).toBe(409);
     expect((await call('POST', `/operator/accounts/${account_id}/credit`, { usd: 'much' })).status).toBe(400);
     expect((await call('POST', '/operator/accounts', { name: ' ' })).status).toBe(400);

@@ -143,6 +143,20 @@ describe('a file on this machine', () => {
     await expect(findBundle('ball', [pulled])).rejects.toThrow(/No bundle called ball/);
   });
 
+  test('leaves no copy if the pull is interrupted, unlike a download, which the next pull resumes', async () => {
+    const left = async (checkpoint: CheckpointOptions) => {
+      const stop = new AbortController();
+      const check = async () => {
+        stop.abort();
+        throw new Error('interrupted');
+      };
+      await expect(pull(checkpoint, { check, signal: stop.signal })).rejects.toThrow('interrupted');
+      return readdir(pulled);
+    };
+    expect(await left({ from: ball.checkpoint })).toEqual([]);
+    expect(await left({})).toEqual(['.ball.pull']);
+  });
+
   test('may have other weights if allowed, and the bundle is marked so', async () => {
     const other = join(folder, 'my tune.safetensors');
     await writeFile(
