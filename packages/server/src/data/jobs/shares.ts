@@ -1,26 +1,32 @@
 import { randomToken } from '../../base/ids.js';
-import type { Queryable } from '../db/database.js';
+import type { Db, Queryable } from '../db/database.js';
+import { forKeyShare } from '../db/locks.js';
 import type { Tables } from '../db/tables.js';
+import { transaction } from '../db/transaction.js';
 
 /**
  * Gives a finished model a public page. Repeated calls keep its URL. Returns false if the account has no such model.
  */
-export async function shareModel(db: Queryable, accountId: string, jobId: string): Promise<boolean> {
-  const job = await db
-    .selectFrom('jobs')
-    .select(['label', 'model_key', 'thumbnail_key'])
-    .where('id', '=', jobId)
-    .where('account_id', '=', accountId)
-    .executeTakeFirst();
-  if (!job?.model_key || !job.thumbnail_key) return false;
-  const { label, model_key, thumbnail_key } = job;
-  const share = { token: randomToken(22), title: label ?? 'Model', model_key, thumbnail_key };
-  await db
-    .insertInto('shared_models')
-    .values({ job_id: jobId, account_id: accountId, ...share })
-    .onConflict((conflict) => conflict.doNothing())
-    .execute();
-  return true;
+export function shareModel(db: Db, accountId: string, jobId: string): Promise<boolean> {
+  return transaction(db, async (trx) => {
+    const job = await trx
+      .selectFrom('jobs')
+      .select(['label', 'model_key', 'thumbnail_key'])
+      .where('id', '=', jobId)
+      .where('account_id', '=', accountId)
+      // Otherwise, the page of a model that is deleted meanwhile would stay.
+      .$call(forKeyShare(trx))
+      .executeTakeFirst();
+    if (!job?.model_key || !job.thumbnail_key) return false;
+    const { label, model_key, thumbnail_key } = job;
+    const share = { token: randomToken(22), title: label ?? 'Model', model_key, thumbnail_key };
+    await trx
+      .insertInto('shared_models')
+      .values({ job_id: jobId, account_id: accountId, ...share })
+      .onConflict((conflict) => conflict.doNothing())
+      .execute();
+    return true;
+  });
 }
 
 /** Removes the public page of a model. A new one gets another URL. */
