@@ -5,7 +5,7 @@ import { newUlid } from '../../base/ids.js';
 import { type MicroUsd, toMicroUsd, toUsd } from '../../base/money.js';
 import type { Config } from '../../config.js';
 import type { Db, Queryable } from '../db/database.js';
-import { advisoryLock } from '../db/locks.js';
+import { advisoryLock, forNoKeyUpdate } from '../db/locks.js';
 import type { Tables } from '../db/tables.js';
 import { currentTime, type Time } from '../db/time.js';
 import { transaction } from '../db/transaction.js';
@@ -112,6 +112,15 @@ export async function listAccounts(db: Queryable, limit?: number): Promise<Accou
 
 export async function findAccount(db: Queryable, id: string): Promise<Account | undefined> {
   return db.selectFrom('accounts').selectAll().where('id', '=', id).where('deleted_at', 'is', null).executeTakeFirst();
+}
+
+/**
+ * Locks an account until the transaction ends: it is not deleted meanwhile, and another transaction with this lock waits.
+ * @throws if it was deleted
+ */
+export async function lockAccount(trx: Queryable, id: string): Promise<void> {
+  const account = trx.selectFrom('accounts').select('id').where('id', '=', id).where('deleted_at', 'is', null);
+  await account.$call(forNoKeyUpdate(trx)).executeTakeFirstOrThrow();
 }
 
 /**

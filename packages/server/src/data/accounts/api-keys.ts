@@ -7,9 +7,9 @@ import { hmac } from '../../base/server-key.js';
 import { isoTime } from '../../base/time.js';
 import { maxRowsRead } from '../db/bounds.js';
 import type { Queryable } from '../db/database.js';
-import { forNoKeyUpdate } from '../db/locks.js';
 import { type Parameters, prepared } from '../db/prepared.js';
 import type { Time } from '../db/time.js';
+import { lockAccount } from './accounts.js';
 import { QuotaError, quotas } from './quotas.js';
 
 const purpose = 'api-keys';
@@ -43,13 +43,7 @@ export class ApiKeys {
     }: { name?: string | null; apiKey?: string | undefined } = {},
   ): Promise<{ keyId: string; apiKey: string }> {
     // Otherwise, concurrent requests would not count each other's keys, or would give one to an account while it is deleted.
-    await db
-      .selectFrom('accounts')
-      .select('id')
-      .where('id', '=', accountId)
-      .where('deleted_at', 'is', null)
-      .$call(forNoKeyUpdate(db))
-      .executeTakeFirstOrThrow();
+    await lockAccount(db, accountId);
     const keyId = newUlid();
     const row = {
       id: keyId,

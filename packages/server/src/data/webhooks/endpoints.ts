@@ -1,6 +1,7 @@
 import { type EndpointHealth, type WebhookEvents, webhookSecretPrefix } from '@gen3d/schema';
 import { randomToken } from '../../base/ids.js';
 import { isoTime } from '../../base/time.js';
+import { lockAccount } from '../accounts/accounts.js';
 import type { Db } from '../db/database.js';
 import type { OutboxRow } from '../db/tables.js';
 import type { Time } from '../db/time.js';
@@ -69,6 +70,8 @@ export class Endpoints {
     const secret = newSecret();
     const sealed_secret = await this.#box.seal(secret, accountId);
     return transaction(this.#db, async (trx) => {
+      // Otherwise, the endpoint of an account that is deleted meanwhile would stay.
+      await lockAccount(trx, accountId);
       const { numInsertedOrUpdatedRows } = await trx
         .insertInto('webhook_endpoints')
         .values({
