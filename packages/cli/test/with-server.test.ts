@@ -251,11 +251,11 @@ describe('while waiting for a job,', () => {
 
     test('after get --wait, and prints how to resume', async () => {
       const id = (await gen3d(['create', 'cup.png'])).stdout.trim();
-      const { child, ended, interrupt } = onTty('get', id, '--wait', '-o', 'my cup.glb');
+      const { child, ended, interrupt } = onTty('get', id, '--wait', '-f', '-o', 'my cup.glb');
       await outputMatching(child, /queued/);
       interrupt();
       const { code, stdout } = await ended;
-      const resume = `To wait again: gen3d get ${id} --wait -o 'my cup.glb'`;
+      const resume = `To wait again: gen3d get ${id} --wait -o 'my cup.glb' -f`;
       expect(stdout.replace(/\s+/g, ' ')).toContain(`Interrupted. The job is still running. ${resume}`);
       expect(code).toBe(130);
     });

@@ -1,4 +1,3 @@
-import type { ModelOptionTexts } from '@gen3d/convert/options';
 import { type Gen3d, NotFoundError, type Task } from '@gen3d/sdk';
 import { exitCode, Failed } from '../exit/failure.js';
 import { shellWord } from '../terminal/format.js';
@@ -27,8 +26,11 @@ export function retrieveJob(client: Gen3d, id: string, signal: AbortSignal): Pro
 }
 
 /** Writes the shell command that waits for a job and writes its model, including the options that affect the model. */
-export const resumeCommand = (jobId: string, path?: string, options: ModelOptionTexts = {}): string =>
-  nextCommand(`get ${jobId} --wait${path === undefined ? '' : ` -o ${shellWord(path)}${modelOptionWords(options)}`}`);
+export function resumeCommand(jobId: string, path?: string, options: WriteOptions = {}): string {
+  const output =
+    path === undefined ? '' : ` -o ${shellWord(path)}${options.force ? ' -f' : ''}${modelOptionWords(options)}`;
+  return nextCommand(`get ${jobId} --wait${output}`);
+}
 
 /**
  * Downloads the model or thumbnail of a finished job to a file, or to stdout for `-`.

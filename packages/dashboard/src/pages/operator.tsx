@@ -335,8 +335,8 @@ function Runners({ runners, serverVersion }: { runners: readonly Runner[]; serve
   if (runners.length === 0) {
     return (
       <p>
-        No runner is active on any machine, so jobs wait. Start a worker with <code>gen3d worker</code>, or the server
-        with <code>--workers 1</code>.
+        No runner is active on any machine, so jobs wait. One may still be starting. Otherwise, start a worker with{' '}
+        <code>gen3d worker</code>, or the server with <code>--workers 1</code>.
       </p>
     );
   }
