@@ -292,10 +292,11 @@ test('a model whose job’s record has expired is deleted by its account', async
 test('deletions are remembered as long as the job had a model, and otherwise for a week', async () => {
   const server = await startServer();
   const [without, having] = [await jobOn(server), await jobOn(server)];
-  await succeed(server, having);
+  const url = await succeed(server, having);
   for (const id of [without, having]) await remove(server, id);
   const remembered = async (after: number) => {
     await withDatabase(server, (db) => forgetDeletions(db, Date.now() + after));
+    expect((await server.call('GET', url)).status).toBe(410);
     return (await Promise.all([without, having].map((id) => remove(server, id)))).map(({ status }) => status);
   };
   expect(await remembered(6 * dayMs)).toEqual([204, 204]);

@@ -16,7 +16,8 @@ import { KeyRing } from '../../base/key-ring.js';
 import { guardedAgent } from '../../base/net/guarded-agent.js';
 import type { Db } from '../../data/db/database.js';
 import { claim } from '../../data/jobs/claim.js';
-import { advance } from '../../data/jobs/lifecycle.js';
+import { deleteJob } from '../../data/jobs/deletion.js';
+import { advance, cancel } from '../../data/jobs/lifecycle.js';
 import {
   deleteOldDeadLetters,
   expireEvents,
@@ -98,6 +99,27 @@ const waiting = async (db: Db) =>
 const outboxIsEmpty = (db: Db) => until(async () => (await waiting(db)) === 0);
 
 describe('a delivery', () => {
+  test.each([200, 500])(
+    'of a job that is deleted meanwhile leaves no trace, whether the response is %i',
+    async (status) => {
+      const outcomes: string[] = [];
+      const { db, endpoints, delivery, account } = await setUp({ onOutcome: (outcome) => void outcomes.push(outcome) });
+      const responses: ServerResponse[] = [];
+      const { url } = await receiver((response) => void responses.push(response));
+      await endpoints.put(account, url, 0);
+      const id = await newJob(db, account);
+      await cancel(db, id, Date.now());
+      await delivery.start();
+      await until(async () => responses.length === 1);
+      expect(await deleteJob(db, id, Date.now())).toBe('deleted');
+      responses[0]!.writeHead(status).end();
+      await until(async () => outcomes.length === 1);
+      for (const table of ['webhook_deliveries', 'outbox'] as const) {
+        expect(await db.selectFrom(table).selectAll().execute()).toEqual([]);
+      }
+    },
+  );
+
   test('is signed over its exact bytes with the secret that is current when it is sent', async () => {
     const { db, endpoints, delivery, account } = await setUp();
     const { received, url } = await receiver();
