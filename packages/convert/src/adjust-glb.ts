@@ -31,7 +31,7 @@ export const adjustGlb: AdjustGlb = async (glb, { size, triangles, compress, ...
   const extent = scale(document, size);
   if (triangles !== undefined && triangles < before.triangles) {
     const ratio = triangles / before.triangles;
-    // Without a limit of the error. The parts of a model keep their borders, where gaps would appear.
+    // The error has no limit. Parts keep their borders, because gaps would appear there.
     await document.transform(simplify({ simplifier: MeshoptSimplifier, ratio, error: 1, lockBorder: true }));
   }
   await adjustTextures(document, textures, before);

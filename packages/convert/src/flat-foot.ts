@@ -173,7 +173,7 @@ function triangulated(mesh: WeldedMesh, loops: readonly number[][]): number[] {
   const outlines = loops.filter((loop) => areas.get(loop)! > 0).sort((a, b) => areas.get(a)! - areas.get(b)!);
   const holes = new Map(outlines.map((outline) => [outline, [] as number[][]]));
   for (const hole of loops.filter((loop) => areas.get(loop)! < 0)) {
-    // The smallest outline around it.
+    // A hole belongs to the smallest outline around it.
     holes.get(outlines.find((outline) => contains(mesh, outline, hole[0]!)) ?? [])?.push(hole);
   }
   return outlines.flatMap((outline) => {

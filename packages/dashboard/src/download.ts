@@ -7,7 +7,7 @@ export function saveBlob(blob: Blob, name: string): void {
   link.href = URL.createObjectURL(blob);
   link.download = name;
   link.click();
-  // Later, because a browser may start to read the URL only after the click.
+  // Revoked later, because a browser may start to read the URL only after the click.
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }
 

@@ -71,7 +71,7 @@ interface Part {
 }
 
 async function restart(part: Part): Promise<void> {
-  // By its path: Windows does not shorten a file through a handle that only appends.
+  // Uses the path, because Windows does not shorten a file through a handle that only appends.
   await truncate(part.path);
   part.length = 0;
   part.isPieced = false;

@@ -181,7 +181,7 @@ async function createAndWait(client: Gen3d, items: readonly Item[], options: Cre
     say(paint('dim', `To view it: ${client.baseUrl}/dashboard/jobs/${only.finishedJob}`));
   }
   if (options.open && succeeded > 0) {
-    // For several photos the gallery, because files open one by one.
+    // Several photos open the gallery, because files would open one by one.
     await openWithDefaultApp((items.length === 1 ? items[0]?.path : undefined) ?? `${client.baseUrl}/dashboard`);
   }
   if (failures) throw new Failed(exitCode.failed);

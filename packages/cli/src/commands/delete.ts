@@ -37,12 +37,12 @@ async function isConfirmed(client: Gen3d, ids: readonly string[], signal: AbortS
   const names: string[] = [];
   for (const id of ids) names.push(nameOf(await findJob(client, id, signal)));
   const question = `Delete ${names.join(', ')} for good? [y/N] `;
-  // Not in raw mode, so Ctrl-C sends SIGINT.
+  // The terminal is not in raw mode, so Ctrl-C sends SIGINT.
   const reader = createInterface({ input: process.stdin, output: process.stderr, terminal: false });
   try {
     const answer = await new Promise<string>((resolve, reject) => {
       reader.question(question, { signal }).then(resolve, () => reject(signal.reason));
-      // Ctrl-D.
+      // Ctrl-D closes the reader.
       reader.once('close', () => resolve(''));
     });
     return /^y(es)?$/i.test(answer.trim());

@@ -111,7 +111,7 @@ export const withoutEndpoint = (receiver = 'http://127.0.0.1:PORT/PATH'): string
 
 const usd = (amount: number) => `${amount.toFixed(2)} USD`;
 
-// By name, because these classes are in packages that most commands do not load.
+// Compares names, because these classes are in packages that most commands do not load.
 const explainedErrors: ReadonlySet<string> = new Set([
   'AdminError',
   'BundleError',

@@ -61,7 +61,7 @@ export async function findJob(client: Gen3d, id: string, signal: AbortSignal): P
   if (!/^[0-9a-z]{1,26}$/i.test(id)) return retrieveJob(client, id, signal);
   const page = await listNamed(client, { id, visibility: 'all', limit: maxCandidates }, signal);
   const [job, ...others] = page?.jobs ?? [];
-  // The API's own error, or its job if it has no labels.
+  // The API throws its own error, or finds the job if it has no labels.
   if (!job) return retrieveJob(client, id, signal);
   if (others.length === 0) return job;
   const candidates = table([job, ...others].map(({ task_id, status, label }) => [`  ${task_id}`, status, label ?? '']));

@@ -45,7 +45,7 @@ export function JobPage() {
     if (isLoaded && !details?.events.some(isUndelivered)) return false;
     try {
       const newTask = await api.get(`/gallery/${id}`, GalleryJob);
-      // After the task, so that the details of a finished job are complete.
+      // Read after the task, so that the details of a finished job are complete.
       const newDetails = await api.get(`/job-details/${id}`, JobDetails);
       setTask(newTask);
       setDetails(newDetails);

@@ -59,7 +59,7 @@ const side = z.int().min(16).max(4096);
 const ImageInput = z.strictObject({
   tensor: z.string(),
   size: side.describe('S of float32 [1, channels, S, S]'),
-  // For bytes, as publishers state them: value = (byte - mean) / std.
+  // Applies to bytes, as publishers state it: value = (byte - mean) / std.
   mean: PerChannel,
   std: PerChannel.refine((std) => std.every((value) => value > 0), 'must be above 0'),
 });

@@ -14,7 +14,7 @@ export function withColorsOf(guide: DensityField | undefined, field: DensityFiel
   return {
     ...field,
     evaluateColors(points, colors) {
-      // On the plane through the guide's origin.
+      // These points are on the plane through the guide's origin.
       const positions = new Float32Array(points.length);
       for (let p = 0; p < points.length; p += 3) {
         const scale = halfWidth / ((distance - points[p + 2]!) * halfTangent);

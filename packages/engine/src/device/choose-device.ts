@@ -85,7 +85,7 @@ export async function inspectDevice(
     let verdict = cacheDir && !again ? await readVerdict(cacheDir, key) : undefined;
     if (!verdict) {
       const probed = await probe('compare', { provider, directory: bundle.directory });
-      // Not saved: a killed process or an unreadable file says nothing about the next start.
+      // This is not saved, because a killed process or an unreadable file says nothing about the next start.
       if ('problem' in probed)
         return { provider, adapter, checks, problem: `${name} does not run on it: ${probed.problem}` };
       const { difference, ms, firstMs, cpuMs } = probed.result;

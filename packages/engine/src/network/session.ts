@@ -161,7 +161,7 @@ export async function openSession(
     const mayBeDevice = isLarge && provider !== 'cpu';
     const results = await session.run(feeds, fetches).catch((cause: unknown) => {
       const detail = `${bundle.manifest.name} failed on ${provider}: ${reason(cause)}`;
-      // Not an EngineError: the photo is not the cause, and another attempt may succeed.
+      // This is not an EngineError, because the photo is not the cause, and another attempt may succeed.
       throw mayBeDevice || isOutOfMemory(cause) ? new Error(detail, { cause }) : inferenceFailed(detail, cause);
     });
     for (const { name, shape } of outputs) {

@@ -131,7 +131,7 @@ export async function decode(bytes: Uint8Array, options: DecodeOptions = {}): Pr
   return { image, transparent: hasTransparency(image) };
 }
 
-// Without TIFF, which has too many variants for untrusted input, and which cameras and browsers do not send.
+// TIFF is left out: it has too many variants for untrusted input, and cameras and browsers do not send it.
 const supportedTypes: ReadonlySet<FileType> = new Set(['png', 'jpeg', 'webp', 'gif', 'avif']);
 
 function requireSupportedType(bytes: Uint8Array): void {

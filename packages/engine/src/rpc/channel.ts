@@ -145,6 +145,6 @@ function fromSentError({ type, code, message, stack, cause }: SentError): Error 
   const options = cause === undefined ? {} : { cause: new Error(cause) };
   if (type === 'engine') return new EngineError(code!, message, options);
   if (type === 'bundle') return new BundleError(message, options);
-  // For the log, which then shows the stack in the other thread.
+  // The log then shows the stack in the other thread.
   return Object.assign(new Error(message, options), stack !== undefined && { stack });
 }

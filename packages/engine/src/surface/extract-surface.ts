@@ -46,7 +46,7 @@ export async function extractSurface(
 ): Promise<TriangleMesh> {
   for (let grid = sampled; ; ) {
     let raw = clean(marchingCubes(grid, field.threshold));
-    // Not if the mesh is projected later: that would move the bridges' vertices onto the field's surface, which has no bridges.
+    // A mesh that is projected later gets no bridges, because the field's surface has none to project them onto.
     if (!field.projects && joinParts(grid, raw, field.threshold, field.camera)) {
       raw = clean(marchingCubes(grid, field.threshold));
     }

@@ -68,7 +68,7 @@ export function marchingCubes(grid: ScalarGrid, threshold: number): TriangleMesh
             const a = base + i + (from & 1) + (from & 2 ? nx : 0) + z * layer;
             const va = values[a]!;
             const vb = values[a + (axis === 0 ? 1 : axis === 1 ? nx : layer)]!;
-            // Not at the sample itself: several edges that cross in one point would give triangles without area.
+            // Keeps away from the sample: several edges that cross in one point would give triangles without area.
             const t = Math.min(Math.max((threshold - va) / (vb - va), 0.02), 0.98);
             id = ids[slot] = positions.length / 3;
             positions.push(origin[0] + (x + (axis === 0 ? t : 0)) * cell);

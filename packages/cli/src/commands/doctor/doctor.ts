@@ -139,7 +139,7 @@ async function serverFindings(options: ServerOptions): Promise<Finding[]> {
   const health = await healthOf(baseUrl);
   return [
     finding,
-    // Not a problem, because users run doctor before the first start.
+    // This is only a note, because users run doctor before the first start.
     health === undefined
       ? { topic: 'server', level: 'note', text: `no response from ${baseUrl}. Start it with \`gen3d serve\`` }
       : {

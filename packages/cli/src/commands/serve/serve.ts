@@ -35,7 +35,7 @@ async function serve(command: Command): Promise<void> {
     const server = await start(config, { stdout, reloadConfig }).catch((error: unknown) => {
       throw explainPort(error, config.port, 'gen3d serve');
     });
-    // Before the ready line, because scripts may run `gen3d create` as soon as it appears.
+    // The key is stored before the ready line, because scripts may run `gen3d create` as soon as it appears.
     const hasStoredKey = await storeKey(server.url, config.dataDir, server.bootstrap?.apiKey);
     const isForPeople = isLogForPeople(config);
     if (!isForPeople) for (const line of await firstStartLines(server)) say(line);

@@ -73,7 +73,7 @@ export function openSource(path: string): Source {
     },
     count: (table) => Number(values(`select count(*) from ${table}`)[0]),
     needsInput(jobId) {
-      // Of finished jobs, the folder has only the images that repetitions may need.
+      // The folder keeps images of finished jobs only if a retry may need them.
       const query = `select 1 from jobs where id = ?
         and (finished_at is null or status in ('FAILED', 'CANCELED') or status = 'SUCCEEDED' and prepared = 1)`;
       return database.prepare(query).all([jobId]).length > 0;

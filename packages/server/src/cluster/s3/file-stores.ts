@@ -29,7 +29,7 @@ export async function openBucket(
     inputs: new S3InputStore(bucket),
     check: () => checkBucket(bucket),
     location: `${url} at ${endpoint ?? 'Amazon S3'}`,
-    // By a listing: without permission to list the bucket, Amazon returns 403 when reading a missing object.
+    // Lists instead of reading: without permission to list, Amazon returns 403 when reading a missing object.
     hasMarker: (name) => bucket.has(markerPrefix + name, markerTimeoutMs),
     setMarker: (name, owner) =>
       bucket.put(

@@ -85,7 +85,7 @@ export class ApiKeys {
     const { row, key } = found;
     const current = this.#keyRing.current(purpose);
     if (key !== current) {
-      // The first use after a rotation of the server key.
+      // This is the key's first use after a rotation of the server key.
       const hash = hmac(current, apiKey).toString('hex');
       await db.updateTable('api_keys').set({ hash }).where('id', '=', row.id).execute();
     }

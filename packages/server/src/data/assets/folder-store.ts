@@ -29,7 +29,7 @@ export class FolderAssetStore implements AssetStore {
   async put(jobId: string, ...files: Files): Promise<AssetKeys> {
     const attempt = newAttempt(jobId);
     await makeFolder(join(this.folder, unsettled));
-    // Not synced: after a power cut, at worst an unreferenced file is left.
+    // This need not be synced: at worst, a power cut leaves an unreferenced file.
     await writeFile(this.#markerPath(attempt), '');
     try {
       return await this.#write(attempt, ...files);

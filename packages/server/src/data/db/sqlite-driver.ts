@@ -64,7 +64,7 @@ export class SqliteWalDriver implements Driver {
     connection.endTransaction = () => {
       connection.execute = execute;
       this.#openTransaction = undefined;
-      // Before the next write, so that reads run between two transactions.
+      // Reads come before the next write, so that they run between two transactions.
       endTransaction();
       endWrite();
     };

@@ -110,7 +110,7 @@ export async function accountsWithOpenJobs(db: Queryable, { search, after, limit
         .selectFrom('jobs')
         .select(eb.fn.countAll<number>().as('open_jobs'))
         .whereRef('account_id', '=', 'accounts.id')
-        // By status, which an index supports: an account may have millions of finished jobs.
+        // Selects by status, which an index supports, because an account may have millions of finished jobs.
         .where('status', 'in', openStatuses)
         .as('open_jobs'),
     )

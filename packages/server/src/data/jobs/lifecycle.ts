@@ -254,7 +254,7 @@ export async function reap(db: Db, now: Time): Promise<number> {
       // Skipped rows are being handled by another server.
       .$call(forUpdateSkipLocked(trx))
       .execute();
-    // In a fixed order of accounts, whose rows are locked, to avoid deadlocks.
+    // Locks the accounts' rows in a fixed order, to avoid deadlocks.
     for (const job of jobs.toSorted((a, b) => (a.account_id < b.account_id ? -1 : 1)))
       await endWithout(trx, job, failedWith(outOfAttempts(job.attempt)), now);
     return jobs.length;

@@ -58,7 +58,7 @@ export class EtaEstimator {
     const stage = this.#running.get(id)?.stage;
     if (status === 'IN_PROGRESS') return stage === undefined ? {} : { stage };
     const head = await this.#queueHead();
-    // Too far behind, or newer than this reading of the queue.
+    // The job is too far behind, or newer than this reading of the queue.
     if (!head.includes(id) && head.length >= queueHeadSize) return {};
     return { position: (await this.#jobsAhead(id)) + 1 };
   }

@@ -42,7 +42,7 @@ export function webhookEventRoutes(services: Services): Router {
           throw new HttpError(409, 'too_many_listeners', message);
         },
       );
-      // For the request log: each listener sends a request per second.
+      // Keeps the request log short: each listener sends a request per second.
       response.locals.isPoll = true;
       sendJson(response, 200, {
         events: events.map((event) => eventBody(event, assetsUrl())),

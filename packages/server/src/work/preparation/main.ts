@@ -43,7 +43,7 @@ export function runPreparer(edges: Edges): void {
         log,
       });
       preparer = working;
-      // After the response to this call.
+      // Starts after the response to this call.
       setImmediate(async () => {
         await working.run();
         decoders.stop();

@@ -246,7 +246,7 @@ export class Runner {
     notify({ type: 'finished', jobId: job.id, status: 'SUCCEEDED', inferenceMs, stageTimes });
     const outlineOverlap = stats.outlineOverlap?.toFixed(2);
     log.info({ ...aboutJob(job), bundle: stats.bundle, inferenceMs, outlineOverlap }, 'job succeeded');
-    // After `notify`, to keep a slow store from delaying clients.
+    // Done after `notify`, to keep a slow store from delaying clients.
     await withStageTimeout('keeping the model', stageTimeoutMs, assets.keep(keys));
     if (forgotten !== undefined) {
       await withStageTimeout('removing an input', stageTimeoutMs, inputs.remove(forgotten));
