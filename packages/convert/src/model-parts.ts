@@ -40,7 +40,7 @@ export interface ModelFile {
   readonly bytes: Uint8Array;
 }
 
-/** In a primitive of this mode, the indices are a list of triangles (glTF 2.0, 3.7.2.1). */
+/** The indices of a primitive of this mode are a list of triangles (glTF 2.0, 3.7.2.1). */
 const triangles = 4;
 
 /**

@@ -1,8 +1,8 @@
 import { growingInts } from '../base/growing.js';
 
 /**
- * For each n, the samples that a cell shares with each of its 27 neighbors (number 13 is the cell itself), as bits of
- * the cell's 27 samples.
+ * Lists the samples that a cell shares with each of its 27 neighbors (number 13 is the cell itself), as bits of the
+ * cell's 27 samples.
  */
 const sharedSamples = Int32Array.from({ length: 27 }, (_, n) => {
   let bits = 0;

@@ -22,7 +22,7 @@ const degree = Math.PI / 180;
 
 /** Half planes of the visible side, as angles around the axis from the direction toward the camera. */
 const visibleAngles = [0, -35, 35, -65, 65].map((angle) => angle * degree);
-/** In these half planes, the outline bounds the object. There may be a handle at one side. */
+/** The outline bounds the object in these half planes. There may be a handle at one side. */
 const sideAngles = [-88 * degree, 88 * degree] as const;
 
 /**

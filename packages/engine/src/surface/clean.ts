@@ -26,7 +26,7 @@ export function clean(mesh: TriangleMesh, minShare = 0.01, minLength = 0.1): Tri
 }
 
 export interface Parts {
-  /** For each vertex, the index of its connected part. */
+  /** The index of each vertex's connected part. */
   readonly partOf: Uint32Array;
   readonly count: number;
 }

@@ -34,7 +34,7 @@ class Collapser {
   readonly #positions: Float64Array;
   /** A triangle that is gone has three equal corners. */
   readonly #indices: Uint32Array;
-  /** For each vertex, the first corners of its triangles. */
+  /** The first corners of each vertex's triangles. */
   readonly #around: number[][];
   /** Ten numbers per vertex: the upper triangle of its symmetric 4 x 4 matrix, row by row. */
   readonly #quadrics: Float64Array;

@@ -152,7 +152,7 @@ export async function deleteAccount(trx: Queryable, id: string, now: Time): Prom
   return true;
 }
 
-/** Returns the account of the public test key, created on first use. Its jobs are free, its balance is only shown. */
+/** Returns the account of the public test key, created on first use. Its jobs are free; its balance is only shown. */
 export async function sandboxAccount(db: Db, now: Time): Promise<{ id: string }> {
   return transaction(db, async (trx) => {
     await advisoryLock(trx, 'sandbox account');

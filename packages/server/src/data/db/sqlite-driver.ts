@@ -64,7 +64,7 @@ export class SqliteWalDriver implements Driver {
     connection.endTransaction = () => {
       connection.execute = execute;
       this.#openTransaction = undefined;
-      // Reads come before the next write, so that they run between two transactions.
+      // Lets waiting reads run first, so that they run between two transactions.
       endTransaction();
       endWrite();
     };

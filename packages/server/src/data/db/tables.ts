@@ -130,7 +130,7 @@ export interface Tables {
   /** At most one row. */
   operator_password: {
     id: number;
-    /** In the PHC string format; see accounts/operator-password.ts. */
+    /** Uses the PHC string format; see accounts/operator-password.ts. */
     hash: string;
   };
   /** Sign-in links and sessions of the dashboard; see accounts/dashboard-tokens.ts. */

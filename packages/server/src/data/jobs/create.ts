@@ -152,7 +152,7 @@ export async function acceptJob(
   // Stored before the row: a job without its image could never run, but an image without a job is swept.
   const stored = await image.store?.(id);
   const removeImage = async () => image.store && (await inputs.remove(id));
-  // One transaction writes both, so that a job with a 202 never lacks its first event.
+  // One transaction writes the job and its first event, so that a job with a 202 never lacks the event.
   const inserted = await commits
     .run(async (trx) => {
       const row = {

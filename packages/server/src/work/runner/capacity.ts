@@ -19,7 +19,7 @@ const runnerBytes = 1.3e9;
 export const perJobBytes = 250e6;
 /** Memory that stays free for the API, the database and the preparer with its decoders. */
 const reservedBytes = 1e9;
-/** With more, the one thread that claims, stores and reports, and the one device, are the bottleneck. */
+/** More would not help: the one thread that claims, stores and reports, and the one device, are then the bottleneck. */
 const maxSlots = 32;
 
 /**
