@@ -22,16 +22,19 @@ const models = join(root, 'models');
 const sets = { benchmark: 'models/lab/sets/benchmark', validation: 'models/lab/sets/validation' };
 const samples = 16384;
 
+/** The share of the frame that `inflate` and the sphere put the object into. */
+const defaultRatio = 0.86;
+
 /** All other rows are compared with this bundle. */
 const baseline = 'inflate';
 
 /** @typedef {import('./read-set.mjs').QualityObject} QualityObject */
 /** @typedef {import('./sample-surface.mjs').TexturedTriangles} TexturedTriangles */
 /** @typedef {import('./sample-surface.mjs').RgbaImage} RgbaImage */
-/** @typedef {{ mesh: TexturedTriangles, baseColor: RgbaImage, elevationRadians: number }} Model */
+/** @typedef {import('./silhouette.mjs').Lens & { elevationRadians: number }} PhotoCamera */
+/** @typedef {{ mesh: TexturedTriangles, baseColor: RgbaImage, camera: PhotoCamera }} Model */
 /**
  * @typedef {object} Reconstructor
- * @property {import('./silhouette.mjs').Lens} lens
  * @property {(photo: string) => Promise<Model>} reconstruct
  * @property {() => Promise<void>} [close]
  */
@@ -122,8 +125,10 @@ function installedBundles() {
  * @type {Reconstructor}
  */
 const sphere = {
-  lens: { halfTangent: 0.18, foregroundRatio: 0.86 },
-  reconstruct: async (photo) => ({ ...sphereModel(await readPixels(photo)), elevationRadians: 0 }),
+  reconstruct: async (photo) => ({
+    ...sphereModel(await readPixels(photo)),
+    camera: { elevationRadians: 0, halfTangent: 0.18, foregroundRatio: defaultRatio },
+  }),
 };
 
 /**
@@ -132,28 +137,35 @@ const sphere = {
  */
 async function openBundle(name) {
   const engine = await Engine.open({ bundle: name, matte: 'isnet', device: 'auto', modelDirs: [models] });
+  const foregroundRatio = name === baseline ? defaultRatio : foregroundRatioOf(await loadBundle(join(models, name)));
   return {
-    lens: name === baseline ? sphere.lens : lensOf((await loadBundle(join(models, name))).manifest),
     async reconstruct(photo) {
       const { glb, stats } = await engine.generate(readFileSync(photo));
-      return { ...(await readGlb(glb)), elevationRadians: stats.elevationRadians };
+      const { elevationRadians } = stats;
+      return {
+        ...(await readGlb(glb)),
+        camera: { elevationRadians, halfTangent: halfTangentOf(glb), foregroundRatio },
+      };
     },
     close: () => engine.close(),
   };
 }
 
-/**
- * The frame of the bundle's field. A `columns` decoder gives its width, others give the field of view.
- *
- * @param {import('../../../packages/engine/dist/index.js').Manifest} manifest
- */
-function lensOf(manifest) {
+/** @param {{ manifest: import('../../../packages/engine/dist/index.js').Manifest }} bundle */
+function foregroundRatioOf({ manifest }) {
   if (manifest.kind !== 'reconstruction') throw new Failed(`${manifest.name} is not a reconstruction bundle`);
-  const { decoder, camera, input } = manifest;
-  if (!camera) throw new Failed(`${manifest.name} has no camera to compare silhouettes from`);
-  const halfTangent =
-    decoder.kind === 'columns' ? decoder.halfWidth / camera.distance : Math.tan((camera.fovDegrees * Math.PI) / 360);
-  return { halfTangent, foregroundRatio: input.foregroundRatio };
+  return manifest.input.foregroundRatio;
+}
+
+/**
+ * The lens that the model was made with. A bundle assumes one, and the engine may find another.
+ *
+ * @param {Uint8Array} glb
+ */
+function halfTangentOf(glb) {
+  const bytes = Buffer.from(glb.buffer, glb.byteOffset, glb.byteLength);
+  const { asset } = JSON.parse(bytes.toString('utf8', 20, 20 + bytes.readUInt32LE(12)));
+  return Math.tan(asset.extras.photo.fieldOfView / 2);
 }
 
 /**
@@ -163,7 +175,7 @@ function lensOf(manifest) {
  * @param {import('./read-set.mjs').Surface} truth
  * @returns {Promise<Figures>}
  */
-async function measure({ reconstruct, lens }, object, view, truth) {
+async function measure({ reconstruct }, object, view, truth) {
   const photo = object.photos[view];
   const startedAt = performance.now();
   let model;
@@ -174,11 +186,11 @@ async function measure({ reconstruct, lens }, object, view, truth) {
     return { failed, ...compare(dust, truth, view + 1), iou: 0, watertight: false };
   }
   const seconds = (performance.now() - startedAt) / 1000;
-  const { mesh, baseColor, elevationRadians } = model;
+  const { mesh, baseColor, camera } = model;
   return {
     seconds,
     ...compare(sampleSurface(mesh, baseColor, samples), truth, view + 1),
-    iou: silhouetteIou(mesh, await readPixels(photo), { ...lens, elevationRadians }),
+    iou: silhouetteIou(mesh, await readPixels(photo), camera),
     watertight: isWatertight(mesh),
   };
 }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { type ColumnsManifest, columnsField } from './columns.js';
+import { axesAt, type Cuboid, densityOf, distanceInside, outlineOf } from './cuboid.js';
 
 const size = 64;
 const [steps, halfWidth, halfDepth] = [64, 0.6, 1.2];
@@ -113,5 +114,42 @@ describe('a columns field', () => {
     expect(field.bounds.max[2]).toBeGreaterThan(0);
     expect(field.bounds.min[2]).toBeLessThan(-20 * step);
     expect(field.bounds.max[0]).toBeGreaterThan(0.5 * halfWidth);
+  });
+
+  test('completes a box in the space of the camera that its edges show, and colors it from there', async () => {
+    const near = { distance: columns.camera.distance / 1.5, halfTangent: (1.5 * halfWidth) / columns.camera.distance };
+    const cuboid: Cuboid = { camera: near, center: [0, 0, 0], axes: axesAt(0.6, 0.4, 0), half: [0.22, 0.28, 0.2] };
+    const edges = outlineOf(cuboid);
+    const map = (n: number, valueAt: (u: number, v: number) => number) =>
+      Float32Array.from({ length: n * n }, (_, i) =>
+        valueAt(((i % n) + 0.5) / (n / 2) - 1, (Math.floor(i / n) + 0.5) / (n / 2) - 1),
+      );
+    const matte = (n: number) => map(n, (u, v) => (distanceInside(edges, u, v) > 0 ? 1 : 0));
+    const frontDepth = map(size, (u, v) => {
+      for (let z = 0.5; z > -0.5; z -= 0.01) {
+        const scale = (near.distance - z) * near.halfTangent;
+        if (densityOf(cuboid, 0, u * scale, -v * scale, z) > 0) return -z / (halfWidth * halfDepth);
+      }
+      return 0;
+    });
+    const occupancy = new Float32Array(steps * size * size).fill(-5).fill(5, 0, 10 * size * size);
+    const acrossFrame = map(size, (u) => (u + 1) / 2);
+    const colored = { ...columns, decoder: { ...columns.decoder, color: 'back' } };
+    const field = columnsField(colored, matte(size), matte(256), {
+      frontDepth,
+      occupancy,
+      backColor: Float32Array.from({ length: 3 * size * size }, (_, i) => acrossFrame[i % (size * size)]!),
+      elevation: 0.4,
+    });
+    expect(field.camera.halfTangent).toBeGreaterThan((1.25 * halfWidth) / columns.camera.distance);
+    const backCorner = [-1, -1, -1].map((side, axis) => 0.85 * side * cuboid.half[axis]!);
+    const inside = [0, 1, 2].map((c) =>
+      backCorner.reduce((sum, value, axis) => sum + value * cuboid.axes[axis]![c]!, 0),
+    );
+    expect(await densityAt(field, inside[0]!, inside[1]!, inside[2]!)).toBeGreaterThan(0);
+    const colors = new Float32Array(3);
+    const { distance, halfTangent } = field.camera;
+    await field.evaluateColors!(Float32Array.of(0.25 * 1.5 * distance * halfTangent, 0, -0.5 * distance), colors);
+    expect(colors[0]).toBeCloseTo((0.25 + 1) / 2, 2);
   });
 });

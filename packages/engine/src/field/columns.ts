@@ -5,10 +5,11 @@ import type { Bundle } from '../bundle/load-bundle.js';
 import type { ReconstructionManifest } from '../bundle/manifest.js';
 import { openEncoder, type Session } from '../network/session.js';
 import { matteChannel, toInput } from '../photo/frame.js';
+import { type Completed, completeCuboid } from './complete-cuboid.js';
 import type { DecoderKind } from './decoder-kind.js';
 import { type DensityField, learnedElevation } from './density-field.js';
 import { signedDistance } from './distance-transform.js';
-import { completeRevolution } from './revolution.js';
+import { completeRevolution, type Density, type View } from './revolution.js';
 
 type ColumnsDecoder = Extract<ReconstructionManifest['decoder'], { kind: 'columns' }>;
 export type ColumnsManifest = ReconstructionManifest & {
@@ -112,10 +113,9 @@ export function columnsField(
   const front = upsampleInside(frontDepth, coarseMatte, size);
   const backColor = raw.backColor && smoothed(raw.backColor, filter);
   const outline = signedDistance(fineMatte, outlineSize);
+  const distanceInside = (u: number, v: number) => (sampleSquare(outline, outlineSize, u, v) * 2) / outlineSize;
   // About the slope of the network's own occupancy across an edge: one logit per pixel of the network.
-  const outlineScale = size / outlineSize;
-
-  const silhouetteAt = (u: number, v: number) => clamp(sampleSquare(outline, outlineSize, u, v) * outlineScale, -3, 3);
+  const silhouetteAt = (u: number, v: number) => clamp((distanceInside(u, v) * size) / 2, -3, 3);
   const predicted = (x: number, y: number, z: number): number => {
     const scale = 1 / ((camera.distance - z) * halfTangent);
     const u = x * scale;
@@ -141,18 +141,20 @@ export function columnsField(
     min: [-uMax * widest, -vMax * widest, zMin],
     max: [uMax * widest, vMax * widest, zMax],
   };
-  const view = {
+  const view: View = {
     camera: { distance: camera.distance, halfTangent },
     outline: silhouetteAt,
+    distanceInside,
     area: ((2 * decoder.halfWidth) / size) ** 2 * coarseMatte.reduce((sum, coverage) => sum + coverage, 0),
   };
-  const density = raw.elevation === undefined ? predicted : completeRevolution(predicted, view, bounds, raw.elevation);
+  const completed = raw.elevation === undefined ? undefined : complete(predicted, view, bounds, raw.elevation);
+  const { density, camera: seenBy, elevation } = completed ?? { density: predicted, camera: view.camera };
   return {
     threshold,
-    camera: view.camera,
-    elevation: raw.elevation === undefined ? undefined : learnedElevation(raw.elevation),
+    camera: seenBy,
+    elevation,
     projects: false,
-    bounds,
+    bounds: completed?.bounds ?? bounds,
     async evaluate(points, values) {
       for (let i = 0, p = 0; i < values.length; i++, p += 3) {
         values[i] = density(points[p]!, points[p + 1]!, points[p + 2]!);
@@ -161,7 +163,7 @@ export function columnsField(
     ...(backColor && {
       async evaluateColors(points: Float32Array, colors: Float32Array) {
         for (let p = 0; p < points.length; p += 3) {
-          const scale = 1 / ((camera.distance - points[p + 2]!) * halfTangent);
+          const scale = 1 / ((seenBy.distance - points[p + 2]!) * seenBy.halfTangent);
           for (let c = 0; c < 3; c++) {
             colors[p + c] = sampleSquare(backColor, size, points[p]! * scale, -points[p + 1]! * scale, c * count);
           }
@@ -169,6 +171,13 @@ export function columnsField(
       },
     }),
   };
+}
+
+/** Completes the far side, if the object is a solid of revolution or a cuboid. */
+function complete(density: Density, view: View, bounds: Box, elevationRadians: number): Completed {
+  const revolved = completeRevolution(density, view, bounds, elevationRadians);
+  const cuboid = revolved === density ? completeCuboid(density, view, bounds, elevationRadians) : undefined;
+  return cuboid ?? { density: revolved, camera: view.camera, bounds, elevation: learnedElevation(elevationRadians) };
 }
 
 /** Reverses each row of each [size·size] channel. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Box } from '../base/box.js';
-import { completeRevolution, type Density } from './revolution.js';
+import { completeRevolution, type Density, type View } from './revolution.js';
 
 const bounds: Box = { min: [-0.5, -0.7, -0.6], max: [0.5, 0.7, 0.6] };
 const elevation = 0.2;
@@ -25,13 +25,14 @@ const withFlatBack =
 const distance = 100;
 const halfTangent = 0.6 / distance;
 
-const viewOf = (density: Density) => ({
+const viewOf = (density: Density): View => ({
   camera: { distance, halfTangent },
   outline: (u: number, v: number) => {
     let highest = -Infinity;
     for (let z = -0.6; z <= 0.6; z += 0.02) highest = Math.max(highest, density(0.6 * u, -0.6 * v, z));
     return highest;
   },
+  distanceInside: () => Number.NaN,
   area: 0.4,
 });
 

@@ -48,6 +48,8 @@ export interface View {
   readonly camera: Camera;
   /** Returns the density of the outline alone, at a position from -1 (left or top edge of the frame) to 1. */
   readonly outline: (u: number, v: number) => number;
+  /** How far inside the outline a position is, in the same units; negative outside. */
+  readonly distanceInside: (u: number, v: number) => number;
   /** Area of the matte in the plane z = 0, in squared units of camera space. */
   readonly area: number;
 }

@@ -1,0 +1,115 @@
+import type { Camera } from '../base/camera.js';
+
+export type Vector = readonly [number, number, number];
+
+/** A cuboid, and the camera in which its outline is the photo's. */
+export interface Cuboid {
+  readonly camera: Camera;
+  readonly center: Vector;
+  /** Its own x, y and z axes in camera space. */
+  readonly axes: readonly Vector[];
+  /** Half its width, height and depth. */
+  readonly half: Vector;
+}
+
+/** Densities per unit of camera space, about as steep as the network's. */
+export const slope = 60;
+
+/** The axes of an object that is turned, seen from above and tilted by these angles, in radians. */
+export function axesAt(yaw: number, pitch: number, roll: number): Vector[] {
+  const turned = (x: number, y: number, z: number): Vector => {
+    const lifted = Math.cos(pitch) * y - Math.sin(pitch) * z;
+    return [
+      Math.cos(roll) * x - Math.sin(roll) * lifted,
+      Math.sin(roll) * x + Math.cos(roll) * lifted,
+      Math.cos(pitch) * z + Math.sin(pitch) * y,
+    ];
+  };
+  const [sin, cos] = [Math.sin(yaw), Math.cos(yaw)];
+  return [turned(cos, 0, -sin), turned(0, 1, 0), turned(sin, 0, cos)];
+}
+
+/** Where it is in the frame: -1 (left or top) to 1 (right or bottom). */
+export type Position = readonly [u: number, v: number];
+
+/** An edge of an outline. `a·u + b·v + c` is the distance of a position that is inside. */
+export interface Edge {
+  readonly from: Position;
+  readonly to: Position;
+  readonly a: number;
+  readonly b: number;
+  readonly c: number;
+}
+
+/** The outline in the photo: the convex hull of the corners. */
+export function outlineOf(cuboid: Cuboid): Edge[] {
+  const { distance, halfTangent } = cuboid.camera;
+  const corners = cornersOf(cuboid).map(([x, y, z]): Position => {
+    const scale = 1 / ((distance - z) * halfTangent);
+    return [x * scale, -y * scale];
+  });
+  corners.sort((p, q) => p[0] - q[0] || p[1] - q[1]);
+  const hull = [...chainOf(corners), ...chainOf(corners.reverse())];
+  return hull.map((from, i) => {
+    const to = hull[(i + 1) % hull.length]!;
+    const length = Math.hypot(to[0] - from[0], to[1] - from[1]) || 1e-9;
+    const [a, b] = [(from[1] - to[1]) / length, (to[0] - from[0]) / length];
+    return { from, to, a, b, c: -(a * from[0] + b * from[1]) };
+  });
+}
+
+/**
+ * One side of the convex hull of points in the order of a direction, without the last point.
+ *
+ * @see Andrew, "Another Efficient Algorithm for Convex Hulls in Two Dimensions", 1979
+ */
+function chainOf(points: readonly Position[]): Position[] {
+  const chain: Position[] = [];
+  for (const point of points) {
+    while (chain.length >= 2 && turn(chain.at(-2)!, chain.at(-1)!, point) <= 0) chain.pop();
+    chain.push(point);
+  }
+  return chain.slice(0, -1);
+}
+
+const turn = (p: Position, q: Position, r: Position) => (q[0] - p[0]) * (r[1] - p[1]) - (q[1] - p[1]) * (r[0] - p[0]);
+
+/** In frame units. */
+export const areaOf = (edges: readonly Edge[]) =>
+  edges.reduce((sum, { from, to }) => sum + (from[0] * to[1] - to[0] * from[1]) / 2, 0);
+
+/** How far inside a convex outline a position is; negative outside. */
+export function distanceInside(edges: readonly Edge[], u: number, v: number): number {
+  let distance = Infinity;
+  for (let i = 0; i < edges.length; i++) {
+    const { a, b, c } = edges[i]!;
+    const inside = a * u + b * v + c;
+    if (inside < distance) distance = inside;
+  }
+  return distance;
+}
+
+export function cornersOf({ center, axes, half }: Cuboid): Vector[] {
+  return Array.from({ length: 8 }, (_, corner) => {
+    const at = [0, 1, 2].map((c) =>
+      axes.reduce((sum, axis, i) => sum + (corner & (1 << i) ? 1 : -1) * half[i]! * axis[c]!, center[c]!),
+    );
+    return at as [number, number, number];
+  });
+}
+
+/** The density of a cuboid with rounded edges, positive inside. */
+export function densityOf({ center, axes, half }: Cuboid, edgeRadius: number, x: number, y: number, z: number): number {
+  const rounding = Math.min(edgeRadius, ...half);
+  let [outside, nearest] = [0, -Infinity];
+  for (let a = 0; a < 3; a++) {
+    const axis = axes[a]!;
+    const along = (x - center[0]) * axis[0] + (y - center[1]) * axis[1] + (z - center[2]) * axis[2];
+    const beyond = Math.abs(along) - half[a]! + rounding;
+    outside += Math.max(beyond, 0) ** 2;
+    nearest = Math.max(nearest, beyond);
+  }
+  return slope * (rounding - Math.sqrt(outside) - Math.min(nearest, 0));
+}
+
+export const dot = (a: Vector, b: Vector) => a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
