@@ -48,8 +48,13 @@ export function outlineOf(cuboid: Cuboid): Edge[] {
     const scale = 1 / ((distance - z) * halfTangent);
     return [x * scale, -y * scale];
   });
-  corners.sort((p, q) => p[0] - q[0] || p[1] - q[1]);
-  const hull = [...chainOf(corners), ...chainOf(corners.reverse())];
+  return hullOf(corners);
+}
+
+/** The convex hull of positions, which it sorts. */
+export function hullOf(positions: Position[]): Edge[] {
+  positions.sort((p, q) => p[0] - q[0] || p[1] - q[1]);
+  const hull = [...chainOf(positions), ...chainOf(positions.reverse())];
   return hull.map((from, i) => {
     const to = hull[(i + 1) % hull.length]!;
     const length = Math.hypot(to[0] - from[0], to[1] - from[1]) || 1e-9;
