@@ -79,7 +79,7 @@ function chainOf(points: readonly Position[]): Position[] {
 
 const turn = (p: Position, q: Position, r: Position) => (q[0] - p[0]) * (r[1] - p[1]) - (q[1] - p[1]) * (r[0] - p[0]);
 
-/** In frame units. */
+/** Returns the area inside an outline, in frame units. */
 export const areaOf = (edges: readonly Edge[]) =>
   edges.reduce((sum, { from, to }) => sum + (from[0] * to[1] - to[0] * from[1]) / 2, 0);
 
