@@ -21,7 +21,7 @@ export interface Reconstructor {
   readonly foregroundRatio: number;
   /** Whether the network takes steps; see `DecoderKind`. */
   readonly inSteps: boolean;
-  /** What the manifest sets for a kind that takes steps. */
+  /** The manifest's settings, for a kind that takes steps. */
   readonly sampler?: Required<SamplerSettings> | undefined;
   /** @throws the signal's reason, once aborted */
   reconstruct(cutout: Cutout, options?: EncodeOptions): Promise<DensityField>;

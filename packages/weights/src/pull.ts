@@ -36,7 +36,7 @@ export interface PullOptions {
   readonly device?: Device | undefined;
 }
 
-/** What a pull takes, in bytes. */
+/** The disk and memory that a pull requires, in bytes. */
 export interface PullRequirements {
   readonly title: string;
   /** How much is still to be fetched or copied. */

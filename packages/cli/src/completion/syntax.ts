@@ -1,7 +1,7 @@
 import type { Argument, Command, Option } from 'commander';
 import { inheritedOptions } from '../terminal/help.js';
 
-/** What a shell can complete an argument or option with: nothing it knows of, files, folders, or one of these words. */
+/** The kind of an argument or option, for shells to complete: not known, files, folders, or one of these words. */
 export type Value = 'unknown' | 'files' | 'folders' | readonly string[];
 
 export interface OptionSyntax {

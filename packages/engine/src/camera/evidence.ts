@@ -17,7 +17,7 @@ export const mapSize = 64;
 /** Cells along the longest side of the guide's surface. */
 const guideResolution = 56;
 
-/** What the photo shows of the object. Maps are [mapSize·mapSize], rows from the top. */
+/** The object as the photo shows it. Maps are [mapSize·mapSize], rows from the top. */
 export interface Evidence {
   /** 1 inside the matte. */
   readonly outline: Uint8Array;

@@ -34,7 +34,7 @@ const seen =
 
 const box: Density = (x, y, z) => slope * Math.min(half[0] - Math.abs(x), half[1] - Math.abs(y), half[2] - Math.abs(z));
 
-/** What a network makes of an object: a sheet behind its front. */
+/** Imitates a network's prediction of an object: a sheet behind its front. */
 const hollow =
   (density: Density): Density =>
   (x, y, z) =>

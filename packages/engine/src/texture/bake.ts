@@ -188,7 +188,7 @@ function spreadDifference(mesh: TriangleMesh, to: Float32Array, from: Float32Arr
 
 /**
  * Corrects the decoder's colors: where the photo shows the surface, by the difference, and elsewhere by that difference
- * spread over the rest. There is no step at the border, and the decoder's own pattern stays.
+ * spread over the rest. The border shows no step, and the decoder's own pattern stays.
  */
 function corrected(mesh: TriangleMesh, decoder: Float32Array, { colors, seen }: SeenColors) {
   const correction = spreadDifference(mesh, colors, decoder, seen);

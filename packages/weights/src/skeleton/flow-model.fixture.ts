@@ -10,7 +10,7 @@ const fixture = join(import.meta.dirname, 'flow-model.fixture');
 
 export const flowModel = { imageSize: 56, imageTokens: 17, imageChannels: 32, tokens: 64, channels: 8 };
 
-/** What PyTorch computes from the inputs below with these steps (models/lab/exporters/triposg/reference.py). */
+/** The results of PyTorch for the inputs below, with these steps (models/lab/exporters/triposg/reference.py). */
 export interface FlowReference {
   readonly steps: number;
   readonly guidance: number;

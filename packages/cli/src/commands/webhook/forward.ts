@@ -23,7 +23,7 @@ export interface ForwardOptions {
   readonly json: boolean | undefined;
 }
 
-/** What `POST /gen3d/webhook-events` returns (docs/webhooks.md). */
+/** The response of `POST /gen3d/webhook-events` (docs/webhooks.md). */
 interface PollResponse {
   readonly events: readonly WebhookEvent[];
   readonly listening_since: string;

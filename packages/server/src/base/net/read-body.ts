@@ -1,7 +1,7 @@
 import type { Dispatcher } from 'undici';
 
 export interface ReadOptions {
-  /** What Content-Length says; NaN without that header. */
+  /** The value of Content-Length; NaN without that header. */
   announced: number;
   maxBytes: number;
   /** Makes the error for a body of more bytes. */

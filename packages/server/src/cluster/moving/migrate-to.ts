@@ -41,7 +41,7 @@ export interface MoveReport {
     to: string;
     assets: FileCounts;
     photos: FileCounts;
-    /** What the source lacks: asset keys, and ids of waiting jobs that have no image and no URL to fetch it from. */
+    /** Missing from the source: keys of assets, and ids of waiting jobs without an image or a URL to fetch it from. */
     missing: string[];
   };
   /** Number of images that jobs need and that stay in the source's data directory, which the new servers need. */

@@ -17,7 +17,7 @@ interface SharedTables {
     id: number;
     /** Name of the location's marker file, which identifies the location. */
     mark: string;
-    /** What the server that stored this row calls the location in its settings, for messages. */
+    /** The location as the settings of the server that stored this row name it, for messages. */
     location: string;
   };
   /** At most one row: the copy of a SQLite installation into this database; see ../moving/migrate-to.ts. */

@@ -6,10 +6,10 @@ export interface AssetKeys {
   thumbnailKey: string;
 }
 
-/** What an attempt stores. The thumbnail on a transparent background is only for the dashboard; the sample has none. */
+/** The files of an attempt. The thumbnail on a transparent background is only for the dashboard; the sample has none. */
 export type Files = [model: Uint8Array, thumbnail: Uint8Array, transparentThumbnail?: Uint8Array | undefined];
 
-/** What is recorded about the end of a job: whether it is finished, and with which model. */
+/** The recorded end of a job: whether it is finished, and with which model. */
 export interface Outcome {
   finished: boolean;
   modelKey: string | null;

@@ -18,8 +18,8 @@ export interface Position {
 }
 
 /**
- * Issues and reads page tokens. A token contains the end of a page, signed for one account, so that nobody can invent
- * it or use another account's.
+ * Issues and reads page tokens. A token contains the end of a page, signed for one account, so it can
+ * neither be forged nor used by another account.
  */
 export class Cursors {
   readonly #keyRing: KeyRing;
