@@ -7,7 +7,7 @@ import { sharp } from './base/sharp.js';
 import type { Provider } from './device/adapter.js';
 import type { ChosenDevice } from './device/choose-device.js';
 import { type EngineDevice, type EngineOptions, findBundles, findMatteBundle, openDevice } from './engine-device.js';
-import type { DensityField } from './field/density-field.js';
+import { colorsAt } from './field/density-field.js';
 import { sampleGrid } from './field/sample-grid.js';
 import { type PhotoView, writeGlb } from './gltf/write-glb.js';
 import { meshDefaults } from './mesh-defaults.js';
@@ -21,8 +21,7 @@ import { renderThumbnails } from './render/thumbnail.js';
 import { extractSurface } from './surface/extract-surface.js';
 import { mirrorsOf } from './surface/mirror.js';
 import { vertexNormals } from './surface/normals.js';
-import { pose } from './surface/pose.js';
-import { estimateElevation } from './surface/upright.js';
+import { estimateElevation, pose } from './surface/pose.js';
 import { bake } from './texture/bake.js';
 import { unwrap } from './texture/unwrap.js';
 
@@ -91,8 +90,6 @@ const doneAfter: Record<Stage, readonly [once: number, inSteps: number]> = {
 };
 
 const stages = Object.keys(doneAfter) as Stage[];
-
-const paddingTexels = 4;
 
 /**
  * Turns photos into models. Reuse an engine: its networks stay loaded between photos.
@@ -184,10 +181,10 @@ export class Engine {
     const grid = await stage('field', () => sampleGrid(field, resolution, signal));
     const closed = await stage('surface', () => extractSurface(field, grid, maxTriangles, signal));
     const normals = vertexNormals(closed);
-    const mesh = await stage('unwrap', () => unwrap(closed, normals, field.camera, { textureSize, paddingTexels }));
+    const mesh = await stage('unwrap', () => unwrap(closed, normals, field.camera, textureSize));
     const elevationRadians = estimateElevation(closed.positions, field.elevation);
     const baseColor = await stage('bake', async () => {
-      const decoderColors = await colorsOf(field, closed.positions);
+      const decoderColors = await colorsAt(field, closed.positions);
       const mirrors = mirrorsOf(closed, elevationRadians);
       return bake(mesh, closed, normals, cutout, field.camera, { textureSize, decoderColors, mirrors });
     });
@@ -261,11 +258,4 @@ function photoViewInModel(
     fieldOfView: 2 * Math.atan(halfTangent),
     frame: { left: left / width, top: top / height, width: side / width, height: side / height },
   };
-}
-
-async function colorsOf(field: DensityField, positions: Float32Array): Promise<Float32Array | undefined> {
-  if (!field.evaluateColors) return undefined;
-  const colors = new Float32Array(positions.length);
-  await field.evaluateColors(positions, colors);
-  return colors;
 }

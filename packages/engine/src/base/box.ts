@@ -9,12 +9,16 @@ export const extentOf = ({ min, max }: Box): number => Math.max(max[0] - min[0],
 
 /** Computes the box around points [3·N], with `margin` more on each side. */
 export function boxAround(points: Float32Array, margin = 0): Box {
-  const min: [number, number, number] = [Infinity, Infinity, Infinity];
-  const max: [number, number, number] = [-Infinity, -Infinity, -Infinity];
-  for (let i = 0; i < points.length; i++) {
-    const axis = (i % 3) as 0 | 1 | 2;
-    min[axis] = Math.min(min[axis], points[i]! - margin);
-    max[axis] = Math.max(max[axis], points[i]! + margin);
+  const min: [number, number, number] = [0, 0, 0];
+  const max: [number, number, number] = [0, 0, 0];
+  for (const axis of [0, 1, 2] as const) {
+    let [low, high] = [Infinity, -Infinity];
+    for (let i = axis; i < points.length; i += 3) {
+      low = Math.min(low, points[i]!);
+      high = Math.max(high, points[i]!);
+    }
+    min[axis] = low - margin;
+    max[axis] = high + margin;
   }
   return { min, max };
 }

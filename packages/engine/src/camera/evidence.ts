@@ -4,7 +4,7 @@ import type { TriangleMesh } from '../base/mesh.js';
 import type { DensityField, Elevation } from '../field/density-field.js';
 import { sampleGrid } from '../field/sample-grid.js';
 import { colorChannels, matteChannel } from '../photo/frame.js';
-import { type Raster, rasterize } from '../render/rasterize.js';
+import { interpolate, type Raster, rasterize } from '../render/rasterize.js';
 import { photoView, type View } from '../render/view.js';
 import { clean } from '../surface/clean.js';
 import { marchingCubes } from '../surface/marching-cubes.js';
@@ -56,22 +56,13 @@ export function outlineAgreement(depth: Float32Array, outline: Uint8Array): numb
  *
  * @param colors [3·V] of the mesh's vertices, sRGB in 0..1
  */
-export function colorDifference(
-  { indices }: TriangleMesh,
-  colors: Float32Array,
-  { triangle, barycentrics }: Raster,
-  evidence: Evidence,
-): number {
+export function colorDifference(mesh: TriangleMesh, colors: Float32Array, raster: Raster, evidence: Evidence): number {
   let [sum, count] = [0, 0];
-  for (let pixel = 0; pixel < triangle.length; pixel++) {
-    const first = 3 * triangle[pixel]!;
-    if (first < 0 || !evidence.outline[pixel]) continue;
-    const [a, b, c] = [3 * indices[first]!, 3 * indices[first + 1]!, 3 * indices[first + 2]!];
-    const [shareB, shareC] = [barycentrics[2 * pixel]!, barycentrics[2 * pixel + 1]!];
-    for (let i = 0; i < 3; i++) {
-      const color = (1 - shareB - shareC) * colors[a + i]! + shareB * colors[b + i]! + shareC * colors[c + i]!;
-      sum += Math.abs(color - evidence.colors[3 * pixel + i]!);
-    }
+  const color = new Float64Array(3);
+  for (let pixel = 0; pixel < raster.triangle.length; pixel++) {
+    if (raster.triangle[pixel]! < 0 || !evidence.outline[pixel]) continue;
+    interpolate(colors, mesh, raster, pixel, color);
+    for (let i = 0; i < 3; i++) sum += Math.abs(color[i]! - evidence.colors[3 * pixel + i]!);
     count += 3;
   }
   return count > 0 ? sum / count : 1;
@@ -93,24 +84,20 @@ export interface FrontMap {
 
 /** @param normals [3·V] of the mesh's vertices */
 export function frontMap(
-  { indices }: TriangleMesh,
+  mesh: TriangleMesh,
   normals: Float32Array,
-  { depth, triangle, barycentrics }: Raster,
+  raster: Raster,
   { rotation }: View,
   { distance, halfTangent }: Camera,
 ): FrontMap {
+  const { depth, triangle } = raster;
+  const normal = new Float64Array(3);
   const map = { height: new Float32Array(depth.length).fill(Number.NaN), normals: new Float32Array(3 * depth.length) };
   for (let pixel = 0; pixel < depth.length; pixel++) {
-    const first = 3 * triangle[pixel]!;
-    if (first < 0) continue;
+    if (triangle[pixel]! < 0) continue;
     map.height[pixel] = (distance - depth[pixel]!) / (distance * halfTangent);
-    const [a, b, c] = [3 * indices[first]!, 3 * indices[first + 1]!, 3 * indices[first + 2]!];
-    const shareB = barycentrics[2 * pixel]!;
-    const shareC = barycentrics[2 * pixel + 1]!;
-    const shareA = 1 - shareB - shareC;
-    const x = shareA * normals[a]! + shareB * normals[b]! + shareC * normals[c]!;
-    const y = shareA * normals[a + 1]! + shareB * normals[b + 1]! + shareC * normals[c + 1]!;
-    const z = shareA * normals[a + 2]! + shareB * normals[b + 2]! + shareC * normals[c + 2]!;
+    interpolate(normals, mesh, raster, pixel, normal);
+    const [x, y, z] = [normal[0]!, normal[1]!, normal[2]!];
     const length = Math.hypot(x, y, z) || 1;
     for (let row = 0; row < 3; row++) {
       const along = rotation[3 * row]! * x + rotation[3 * row + 1]! * y + rotation[3 * row + 2]! * z;

@@ -1,9 +1,9 @@
 import type { Camera } from '../base/camera.js';
 import { boundsOf } from '../base/image.js';
 import type { TriangleMesh } from '../base/mesh.js';
-import type { Elevation } from '../field/density-field.js';
+import { usualElevation } from '../field/density-field.js';
 import { rasterize } from '../render/rasterize.js';
-import { orbitRotation, type View } from '../render/view.js';
+import { orbitRotation, squareView, type View } from '../render/view.js';
 import { vertexNormals } from '../surface/normals.js';
 import { colorDifference, type Evidence, type FrontMap, frontMap, mapSize, outlineAgreement } from './evidence.js';
 
@@ -57,9 +57,6 @@ const coarse = { yawStep: 15, minPitch: -15, maxPitch: 60, pitchStep: 15 };
 const starts = 6;
 const minDegreesApart = 25;
 
-/** Photos of an object on a table usually have this angle. */
-const usual: Elevation = { radians: 15 * degree, spreadRadians: 15 * degree };
-
 /** Penalties, in units of the rating, for one standard deviation of the elevation and a camera behind the object. */
 const unlikeliness = { elevation: 0.006, behind: 0.004 };
 
@@ -71,7 +68,7 @@ export function findPose(shape: Shape, evidence: Evidence, { anyYaw, pitch: know
   const normals = vertexNormals(shape);
   const corners = extremePoints(shape.positions);
   const wanted = frameOf(evidence.outline);
-  const expected = evidence.elevation ?? usual;
+  const expected = evidence.elevation ?? usualElevation;
 
   const candidateAt = ({ yaw, pitch }: Angles, placement?: Placement): Candidate => {
     const rotation = orbitRotation(yaw * degree, pitch * degree);
@@ -178,14 +175,8 @@ function degreesBetween(a: Candidate, b: Candidate): number {
 function viewOf(rotation: View['rotation'], [right, up]: Pose['shift'], { distance, halfTangent }: Camera): View {
   const along = (axis: 0 | 1 | 2) =>
     distance * rotation[6 + axis]! - right * rotation[axis]! - up * rotation[3 + axis]!;
-  return {
-    width: mapSize,
-    height: mapSize,
-    eye: [along(0), along(1), along(2)],
-    rotation,
-    focalLength: mapSize / 2 / halfTangent,
-    principalPoint: [mapSize / 2, mapSize / 2],
-  };
+  const eye = [along(0), along(1), along(2)] as const;
+  return squareView(mapSize, { eye, rotation, focalLength: mapSize / 2 / halfTangent });
 }
 
 /** Selects the vertices that are farthest in 256 directions [3·N], which is enough to find the box of the outline. */

@@ -1,7 +1,7 @@
 import { type Box, boxAround, extentOf } from '../base/box.js';
 import type { Camera } from '../base/camera.js';
 import type { Cutout } from '../base/image.js';
-import type { CameralessField, DensityField } from '../field/density-field.js';
+import { type CameralessField, colorsAt, type DensityField } from '../field/density-field.js';
 import { sampleGrid } from '../field/sample-grid.js';
 import { depthMap } from '../render/rasterize.js';
 import { photoView } from '../render/view.js';
@@ -52,7 +52,7 @@ export async function fitCamera(
   }
   const drawn = await simplifyForDrawing(surface, drawnTriangles);
   const evidence = await gatherEvidence(cutout, guide);
-  const shape = { ...drawn, colors: await colorsOf(field, drawn.positions) };
+  const shape = { ...drawn, colors: await colorsAt(field, drawn.positions) };
   const pose = findPose(shape, evidence, { anyYaw, pitch: upright ? field.elevation?.radians : undefined, published });
   const positions = toCamera(surface.positions, pose);
   const overlap = outlineAgreement(
@@ -63,13 +63,6 @@ export async function fitCamera(
   const elevation = isPitched ? { radians: pose.pitch, spreadRadians: 0 } : field.elevation;
   if (pose.camera === published) return { ...field, camera: published, elevation, overlap };
   return { ...inCameraSpace(field, pose, boxAround(positions, marginCells * grid.cell)), elevation, overlap };
-}
-
-async function colorsOf(field: CameralessField, positions: Float32Array): Promise<Float32Array | undefined> {
-  if (!field.evaluateColors) return undefined;
-  const colors = new Float32Array(positions.length);
-  await field.evaluateColors(positions, colors);
-  return colors;
 }
 
 /** Rotates and moves the field to match the photo in the camera's view. */

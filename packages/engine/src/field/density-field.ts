@@ -11,6 +11,9 @@ export interface Elevation {
 /** A network's estimate. Its error on `models/lab/sets/validation` is about 7 degrees. */
 export const learnedElevation = (radians: number): Elevation => ({ radians, spreadRadians: 0.12 });
 
+/** Photos of an object on a table usually have this angle. */
+export const usualElevation: Elevation = { radians: Math.PI / 12, spreadRadians: Math.PI / 12 };
+
 /**
  * A scalar density over the photo camera's space (see `Camera`): the result of every reconstructor, learned or not, and
  * the input of everything after it.
@@ -50,3 +53,11 @@ export interface DensityField {
 
 /** A field without a camera: Y is up, and the side that the photo shows faces +Z. */
 export type CameralessField = Omit<DensityField, 'camera'>;
+
+/** Returns the colors [3·N] of a field at points [3·N], sRGB in 0..1. Undefined if it has none. */
+export async function colorsAt(field: CameralessField, points: Float32Array): Promise<Float32Array | undefined> {
+  if (!field.evaluateColors) return undefined;
+  const colors = new Float32Array(points.length);
+  await field.evaluateColors(points, colors);
+  return colors;
+}

@@ -41,6 +41,29 @@ export function depthMap(mesh: TriangleMesh, view: View): DepthMap {
   return draw(mesh, view);
 }
 
+/**
+ * Mixes an attribute's values at the corners of the triangle that a pixel hit. `result` has the length of one value.
+ */
+export function interpolate(
+  attribute: Float32Array,
+  { indices }: TriangleMesh,
+  { triangle, barycentrics }: Raster,
+  pixel: number,
+  result: Float64Array,
+): void {
+  const size = result.length;
+  const corner = 3 * triangle[pixel]!;
+  const a = size * indices[corner]!;
+  const b = size * indices[corner + 1]!;
+  const c = size * indices[corner + 2]!;
+  const weightB = barycentrics[2 * pixel]!;
+  const weightC = barycentrics[2 * pixel + 1]!;
+  const weightA = 1 - weightB - weightC;
+  for (let i = 0; i < size; i++) {
+    result[i] = weightA * attribute[a + i]! + weightB * attribute[b + i]! + weightC * attribute[c + i]!;
+  }
+}
+
 type Hits = Pick<Raster, 'triangle' | 'barycentrics'>;
 
 function draw(mesh: TriangleMesh, view: View, hits?: Hits): DepthMap {

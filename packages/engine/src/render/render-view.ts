@@ -39,8 +39,8 @@ export function renderView(mesh: TexturedMesh, baseColor: RgbaImage, options: Re
     height: height * supersample,
     yawRadians,
     pitchRadians,
-    fovRadians: fovRadians,
-    margin: margin,
+    fovRadians,
+    margin,
   });
   const raster = rasterize(mesh, fine);
   const studio = setUpStudio(mesh, yawRadians);

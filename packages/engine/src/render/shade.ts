@@ -2,7 +2,7 @@ import { growingFloats } from '../base/growing.js';
 import { sampleColor } from '../base/interpolation.js';
 import type { TexturedMesh } from '../base/mesh.js';
 import type { LinearImage } from '../base/srgb.js';
-import type { Raster } from './rasterize.js';
+import { interpolate, type Raster } from './rasterize.js';
 import { gatherLight, type Studio } from './studio.js';
 
 /** Two samples are on one surface if the cosine of their normals and the distance of their depths are within these. */
@@ -91,29 +91,6 @@ function litPoints(mesh: TexturedMesh, raster: Raster, sameDepth: number, block:
     }
   }
   return { points: points.toArray(), normals: normals.toArray(), pointOf };
-}
-
-/**
- * Mixes an attribute's values at the corners of the triangle that a sample hit. `result` has the length of one value.
- */
-function interpolate(
-  attribute: Float32Array,
-  mesh: TexturedMesh,
-  raster: Raster,
-  sample: number,
-  result: Float64Array,
-): void {
-  const size = result.length;
-  const corner = 3 * raster.triangle[sample]!;
-  const a = size * mesh.indices[corner]!;
-  const b = size * mesh.indices[corner + 1]!;
-  const c = size * mesh.indices[corner + 2]!;
-  const weightB = raster.barycentrics[2 * sample]!;
-  const weightC = raster.barycentrics[2 * sample + 1]!;
-  const weightA = 1 - weightB - weightC;
-  for (let i = 0; i < size; i++) {
-    result[i] = weightA * attribute[a + i]! + weightB * attribute[b + i]! + weightC * attribute[c + i]!;
-  }
 }
 
 function normalize(vector: Float64Array): void {

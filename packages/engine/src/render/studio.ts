@@ -1,7 +1,7 @@
 import { sampleBilinear, smoothStep } from '../base/interpolation.js';
 import type { TriangleMesh } from '../base/mesh.js';
 import { type DepthMap, depthMap, visibleShare } from './rasterize.js';
-import { type Ball, ballAround, orbitRotation, type View } from './view.js';
+import { type Ball, ballAround, orbitRotation, squareView, type View } from './view.js';
 
 /**
  * A photo studio around a model on a white floor: a dome of soft light, one large key light above and to the left of
@@ -196,15 +196,9 @@ function lampView({ middle, radius }: Ball, yaw: number, pitch: number): View {
   const rotation = orbitRotation(yaw, pitch);
   const distance = 100 * radius;
   const along = (axis: 0 | 1 | 2) => middle[axis] + distance * rotation[6 + axis]!;
-  return {
-    width: shadowMapSize,
-    height: shadowMapSize,
-    eye: [along(0), along(1), along(2)],
-    rotation,
-    // A hundred radii away the ball fills 96 % of the map.
-    focalLength: 0.48 * shadowMapSize * 100,
-    principalPoint: [shadowMapSize / 2, shadowMapSize / 2],
-  };
+  // A hundred radii away the ball fills 96 % of the map.
+  const focalLength = 0.48 * shadowMapSize * 100;
+  return squareView(shadowMapSize, { eye: [along(0), along(1), along(2)], rotation, focalLength });
 }
 
 function times(color: Color, factor: number): Color {

@@ -20,8 +20,8 @@ export async function renderThumbnails(mesh: TexturedMesh, baseColor: RgbaImage)
   const { data, cutout, width, height } = renderView(mesh, baseColor, {
     width: size,
     height: size,
-    yawRadians: yawRadians,
-    pitchRadians: pitchRadians,
+    yawRadians,
+    pitchRadians,
     supersample: 2,
   });
   // 4:4:4, since halving the colors' resolution is visible at edges, and a thumbnail has many.

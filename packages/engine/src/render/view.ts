@@ -17,17 +17,21 @@ export interface View {
   readonly principalPoint: readonly [number, number];
 }
 
+/** Makes a view whose image is a square of `size` pixels with the view axis in its middle. */
+export const squareView = (size: number, camera: Pick<View, 'eye' | 'rotation' | 'focalLength'>): View => ({
+  ...camera,
+  width: size,
+  height: size,
+  principalPoint: [size / 2, size / 2],
+});
+
 /** Makes the view of the photo's camera, as a square image of `size` pixels. Model space is the camera's own frame. */
-export function photoView(camera: Camera, size: number): View {
-  return {
-    width: size,
-    height: size,
-    eye: [0, 0, camera.distance],
+export const photoView = ({ distance, halfTangent }: Camera, size: number): View =>
+  squareView(size, {
+    eye: [0, 0, distance],
     rotation: [1, 0, 0, 0, 1, 0, 0, 0, 1],
-    focalLength: size / 2 / camera.halfTangent,
-    principalPoint: [size / 2, size / 2],
-  };
-}
+    focalLength: size / 2 / halfTangent,
+  });
 
 export interface OrbitOptions {
   readonly width: number;
@@ -62,12 +66,12 @@ export function orbitView(positions: Float32Array, options: OrbitOptions): View 
   let farEnough = radius * (1 + (2 * focalLength) / Math.min(maxWidth, maxHeight));
   for (let step = 0; step < 16; step++) {
     const distance = (tooNear + farEnough) / 2;
-    const frame = boundsInImage(view(distance, [0, 0]), positions);
-    if (frame.right - frame.left > maxWidth || frame.bottom - frame.top > maxHeight) tooNear = distance;
+    const { min, max } = boxAround(projectPoints(view(distance, [0, 0]), positions));
+    if (max[0] - min[0] > maxWidth || max[1] - min[1] > maxHeight) tooNear = distance;
     else farEnough = distance;
   }
-  const frame = boundsInImage(view(farEnough, [0, 0]), positions);
-  return view(farEnough, [(width - frame.left - frame.right) / 2, (height - frame.top - frame.bottom) / 2]);
+  const { min, max } = boxAround(projectPoints(view(farEnough, [0, 0]), positions));
+  return view(farEnough, [(width - min[0] - max[0]) / 2, (height - min[1] - max[1]) / 2]);
 }
 
 /**
@@ -102,18 +106,6 @@ export function projectPoints(view: View, points: Float32Array): Float32Array {
     projected[i + 2] = depth;
   }
   return projected;
-}
-
-function boundsInImage(view: View, positions: Float32Array) {
-  const projected = projectPoints(view, positions);
-  const frame = { left: Infinity, right: -Infinity, top: Infinity, bottom: -Infinity };
-  for (let i = 0; i < projected.length; i += 3) {
-    frame.left = Math.min(frame.left, projected[i]!);
-    frame.right = Math.max(frame.right, projected[i]!);
-    frame.top = Math.min(frame.top, projected[i + 1]!);
-    frame.bottom = Math.max(frame.bottom, projected[i + 1]!);
-  }
-  return frame;
 }
 
 /** A ball that contains some points: the middle and half the diagonal of their bounding box. */

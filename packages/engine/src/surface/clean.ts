@@ -1,12 +1,15 @@
 import type { TriangleMesh } from '../base/mesh.js';
 
+/** An island has less than this share of the largest part's volume, and of the longest part's length. */
+const [minShare, minLength] = [0.01, 0.1];
+
 /**
- * Drops islands around the object: closed parts of less than `minShare` of the largest part's volume and less than
- * `minLength` of the longest part's length. Thin parts that lost their connection, such as the leg of a chair, stay.
+ * Drops islands around the object: closed parts that are small both in volume and in length. Thin parts that lost their
+ * connection, such as the leg of a chair, stay.
  * Also drops bubbles inside the object, which are invisible and would take triangles and texture. Holes through it
  * stay.
  */
-export function clean(mesh: TriangleMesh, minShare = 0.01, minLength = 0.1): TriangleMesh {
+export function clean(mesh: TriangleMesh): TriangleMesh {
   const { positions, indices } = mesh;
   const parts = connectedParts(mesh);
   const { partOf } = parts;

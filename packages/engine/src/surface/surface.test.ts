@@ -2,13 +2,12 @@ import { describe, expect, test } from 'vitest';
 import type { TriangleMesh } from '../base/mesh.js';
 import { clean } from './clean.js';
 import { vertexNormals } from './normals.js';
-import { pose } from './pose.js';
+import { estimateElevation, pose } from './pose.js';
 import { ball, meshOf, torus } from './shapes.fixture.js';
 import { simplify } from './simplify.js';
 import { smooth } from './smooth.js';
 import { enclosedVolume } from './topology.fixture.js';
 import { nonManifoldVertices } from './topology.js';
-import { estimateElevation } from './upright.js';
 
 const triangles = (mesh: TriangleMesh) => mesh.indices.length / 3;
 

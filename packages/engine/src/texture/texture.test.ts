@@ -15,7 +15,7 @@ import { padSeams } from './pad-seams.js';
 import { unwrap } from './unwrap.js';
 
 const camera = { distance: 3.5, halfTangent: 0.3 };
-const layout = { textureSize: 512, paddingTexels: 3 };
+const textureSize = 512;
 
 /** How many triangles cover each texel center of a texture with `size` texels a side. */
 function coverage({ indices, uvs }: TexturedMesh, size: number): Uint8Array {
@@ -62,7 +62,7 @@ describe.each(shapes)('unwrapping %s', (_, shape) => {
   const closed = clean(shape);
 
   test('keeps every triangle, without overlaps in the texture', async () => {
-    const mesh = unwrap(closed, vertexNormals(closed), camera, layout);
+    const mesh = unwrap(closed, vertexNormals(closed), camera, textureSize);
     expect(mesh.indices).toHaveLength(closed.indices.length);
     expect(mesh.uvs.every((value) => value >= 0 && value <= 1)).toBe(true);
     const covered = coverage(mesh, 1024);
@@ -72,7 +72,7 @@ describe.each(shapes)('unwrapping %s', (_, shape) => {
   });
 
   test('splits vertices only on seams, without moving them', async () => {
-    const mesh = unwrap(closed, vertexNormals(closed), camera, layout);
+    const mesh = unwrap(closed, vertexNormals(closed), camera, textureSize);
     mesh.indices.forEach((vertex, i) => {
       const original = closed.indices[i]!;
       expect(mesh.positions.subarray(3 * vertex, 3 * vertex + 3)).toEqual(
@@ -85,7 +85,7 @@ describe.each(shapes)('unwrapping %s', (_, shape) => {
 
 test('triangles without area take no space in the texture, even where charts meet', async () => {
   const closed = withNeedles(clean(meshOf(40, ball(0.8))), 5);
-  const mesh = unwrap(closed, vertexNormals(closed), camera, layout);
+  const mesh = unwrap(closed, vertexNormals(closed), camera, textureSize);
   expect(mesh.indices).toHaveLength(closed.indices.length);
   const covered = coverage(mesh, 1024);
   const used = covered.filter((count) => count > 0).length;
@@ -113,8 +113,8 @@ async function bakedBall(cutout: Cutout) {
   const field = inflate(cutout);
   const closed = smooth(clean(marchingCubes(await sampleGrid(field, 64), field.threshold)), 5);
   const normals = vertexNormals(closed);
-  const mesh = unwrap(closed, normals, field.camera, layout);
-  const texture = bake(mesh, closed, normals, cutout, field.camera, layout);
+  const mesh = unwrap(closed, normals, field.camera, textureSize);
+  const texture = bake(mesh, closed, normals, cutout, field.camera, { textureSize });
   return (x: number, y: number, z: number): number[] => {
     let [best, nearest] = [-Infinity, 0];
     for (let i = 0; i < mesh.normals.length; i += 3) {
@@ -191,11 +191,11 @@ describe('the base color of the hidden side of a slanted egg', () => {
   async function farSide(paint: (u: number) => readonly [number, number, number]): Promise<number[]> {
     const cutout = paintCutout(256, (u) => [...paint(u), 255]);
     const normals = vertexNormals(egg);
-    const mesh = unwrap(egg, normals, view, layout);
+    const mesh = unwrap(egg, normals, view, textureSize);
     const mirrors = mirrorsOf(egg, 0);
     const [mirror] = mirrors;
     expect(Math.abs(sin * mirror!.normal[2] - cos * mirror!.normal[0])).toBeGreaterThan(0.99);
-    const { width, data } = bake(mesh, egg, normals, cutout, view, { textureSize: layout.textureSize, mirrors });
+    const { width, data } = bake(mesh, egg, normals, cutout, view, { textureSize, mirrors });
     let [furthest, vertex] = [-Infinity, 0];
     for (let i = 0; i < mesh.positions.length; i += 3) {
       const [x, z] = [mesh.positions[i]!, mesh.positions[i + 2]!];

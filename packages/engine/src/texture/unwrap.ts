@@ -3,18 +3,16 @@ import type { TexturedMesh, TriangleMesh } from '../base/mesh.js';
 import { type Charts, cutCharts } from './charts.js';
 import { type Packing, packCharts } from './pack-charts.js';
 
+/** Kept free between charts. */
+const paddingTexels = 4;
+
 /**
  * Unwraps a mesh to a square texture. Vertices on the seams between charts are split; UVs are 0..1 with v down.
  *
  * @param camera the photo's, in the mesh's space. The visible side gets most of the texture
- * @param paddingTexels kept free between charts when the texture has `textureSize` pixels a side
+ * @param textureSize pixels a side
  */
-export function unwrap(
-  mesh: TriangleMesh,
-  normals: Float32Array,
-  camera: Camera,
-  { textureSize, paddingTexels }: { textureSize: number; paddingTexels: number },
-): TexturedMesh {
+export function unwrap(mesh: TriangleMesh, normals: Float32Array, camera: Camera, textureSize: number): TexturedMesh {
   const charts = cutCharts(mesh, camera);
   const packing = packCharts(charts, paddingTexels / textureSize);
   const { indices, corners } = splitAtSeams(mesh, charts.chartOfTriangle);
