@@ -29,6 +29,21 @@ export function boundsOf({ width, height, data }: Matte, threshold: number) {
   return right === 0 ? undefined : { left, top, right, bottom };
 }
 
+/** Counts the pixels of the top, bottom, left and right edge of a matte that are at least `threshold`. */
+export function edgeCounts({ width, height, data }: Matte, threshold: number) {
+  const count = (length: number, at: (i: number) => number) => {
+    let covered = 0;
+    for (let i = 0; i < length; i++) if (data[at(i)]! >= threshold) covered++;
+    return covered;
+  };
+  return {
+    top: count(width, (x) => x),
+    bottom: count(width, (x) => (height - 1) * width + x),
+    left: count(height, (y) => y * width),
+    right: count(height, (y) => y * width + width - 1),
+  };
+}
+
 /**
  * Contains the object cut out of its photo, in the middle of a square. Reconstruction networks take this as input.
  *

@@ -38,11 +38,9 @@ export function cleanMatte(matte: Matte): Matte | undefined {
   );
   const kept = new Uint8Array(width * height);
   for (let i = 0; i < kept.length; i++) kept[i] = keeps[labels[i]!] ? 1 : 0;
-  const near = dilate(kept, width, height, fringe);
-
   const cleaned = new Uint8Array(width * height);
   for (let i = 0; i < cleaned.length; i++) {
-    if (kept[i] === 1 || (near[i] === 1 && labels[i] === -1)) cleaned[i] = data[i]!;
+    if (kept[i] === 1 || (data[i]! > 0 && labels[i] === -1 && isNear(kept, width, height, i))) cleaned[i] = data[i]!;
   }
   return { width, height, data: cleaned };
 }
@@ -61,26 +59,15 @@ export function gap(a: Patch, b: Patch): number {
   return Math.hypot(dx, dy);
 }
 
-/** Sets every pixel within `radius` of a set one, in a square. */
-function dilate(mask: Uint8Array, width: number, height: number, radius: number): Uint8Array {
-  const rows = new Uint8Array(mask.length);
-  const both = new Uint8Array(mask.length);
-  for (let y = 0; y < height; y++) spread(mask, rows, y * width, 1, width, radius);
-  for (let x = 0; x < width; x++) spread(rows, both, x, width, height, radius);
-  return both;
-}
-
-function spread(from: Uint8Array, to: Uint8Array, start: number, step: number, length: number, radius: number): void {
-  let last = Number.NEGATIVE_INFINITY;
-  let next = 0;
-  for (let i = 0; i < length; i++) {
-    while (next < length && next <= i + radius) {
-      if (from[start + next * step] === 1) last = next;
-      next++;
-    }
-    // `last` is the last set pixel up to i + radius, and so the nearest one that can reach back to i.
-    if (last >= i - radius) to[start + i * step] = 1;
+/** Whether a pixel within `fringe` of a pixel, in a square, is kept. */
+function isNear(kept: Uint8Array, width: number, height: number, at: number): boolean {
+  const x = at % width;
+  const y = (at - x) / width;
+  const right = Math.min(x + fringe, width - 1);
+  for (let row = Math.max(0, y - fringe); row <= Math.min(y + fringe, height - 1); row++) {
+    for (let column = Math.max(0, x - fringe); column <= right; column++) if (kept[row * width + column]) return true;
   }
+  return false;
 }
 
 /** A connected patch of a matte: its box (right and bottom exclusive), coverage in pixels, and maximum value. */
@@ -106,14 +93,18 @@ export function findPatches({ width, height, data }: Matte, threshold: number): 
   const labels = new Int32Array(width * height).fill(-1);
   const patches: Patch[] = [];
   const stack = new Int32Array(width * height);
+  let depth = 0;
+  // Pixels are labeled when pushed, so each is pushed once and the stack cannot overflow.
+  const push = (pixel: number) => {
+    if (labels[pixel] !== -1 || data[pixel]! < threshold) return;
+    labels[pixel] = patches.length;
+    stack[depth++] = pixel;
+  };
 
   for (let seed = 0; seed < data.length; seed++) {
     if (labels[seed] !== -1 || data[seed]! < threshold) continue;
-    const label = patches.length;
     let [left, top, right, bottom, sum, peak] = [width, height, 0, 0, 0, 0];
-    let depth = 0;
-    stack[depth++] = seed;
-    labels[seed] = label;
+    push(seed);
     while (depth > 0) {
       const at = stack[--depth]!;
       const x = at % width;
@@ -125,23 +116,10 @@ export function findPatches({ width, height, data }: Matte, threshold: number): 
       if (x >= right) right = x + 1;
       if (y < top) top = y;
       if (y >= bottom) bottom = y + 1;
-      // Pixels are labeled when pushed, so each is pushed once and the stack cannot overflow.
-      if (x > 0 && labels[at - 1] === -1 && data[at - 1]! >= threshold) {
-        labels[at - 1] = label;
-        stack[depth++] = at - 1;
-      }
-      if (x + 1 < width && labels[at + 1] === -1 && data[at + 1]! >= threshold) {
-        labels[at + 1] = label;
-        stack[depth++] = at + 1;
-      }
-      if (y > 0 && labels[at - width] === -1 && data[at - width]! >= threshold) {
-        labels[at - width] = label;
-        stack[depth++] = at - width;
-      }
-      if (y + 1 < height && labels[at + width] === -1 && data[at + width]! >= threshold) {
-        labels[at + width] = label;
-        stack[depth++] = at + width;
-      }
+      if (x > 0) push(at - 1);
+      if (x + 1 < width) push(at + 1);
+      if (y > 0) push(at - width);
+      if (y + 1 < height) push(at + width);
     }
     patches.push({ left, top, right, bottom, area: sum / 255, peak });
   }

@@ -31,7 +31,7 @@ export function frame(image: RgbaImage, matte: Matte, { foregroundRatio, maxSize
   const window = windowAround(matte, foregroundRatio);
   const size = Math.min(maxSize, Math.max(minSize, Math.ceil(window.side)));
   const used = crop(image, matte, window);
-  const alpha = resample(coverage(used.matte), used.window, size, 'zero');
+  const alpha = resample(shares(used.matte.width, used.matte.height, used.matte.data), used.window, size, 'zero');
   const photo = resample(opaque(used.image, used.matte), used.window, size, 'edge');
   const colors = foregroundColors(photo, alpha, size);
 
@@ -84,10 +84,13 @@ export function colorChannels({ image: { width, height, data } }: Cutout, size: 
   return resample({ width, height, channels: 3, data: colors }, { left: 0, top: 0, side: width }, size, 'edge');
 }
 
-function alphaChannel({ width, height, data }: RgbaImage): FloatImage {
-  const alpha = new Float32Array(width * height);
-  for (let i = 0; i < alpha.length; i++) alpha[i] = data[4 * i + 3]! / 255;
-  return { width, height, channels: 1, data: alpha };
+const alphaChannel = ({ width, height, data }: RgbaImage): FloatImage => shares(width, height, data, 4, 3);
+
+/** Converts every `stride`-th byte, from `first` on, to 0..1. */
+function shares(width: number, height: number, bytes: Uint8Array, stride = 1, first = 0): FloatImage {
+  const data = new Float32Array(width * height);
+  for (let i = 0; i < data.length; i++) data[i] = bytes[stride * i + first]! / 255;
+  return { width, height, channels: 1, data };
 }
 
 function windowAround(matte: Matte, foregroundRatio: number): Window {
@@ -117,13 +120,6 @@ function crop(image: RgbaImage, matte: Matte, window: Window): { image: RgbaImag
     matte: { width, height, data: coverages },
     window: { left: window.left - left, top: window.top - top, side: window.side },
   };
-}
-
-/** Converts the matte to 0..1. */
-function coverage({ width, height, data }: Matte): FloatImage {
-  const shares = new Float32Array(data.length);
-  for (let i = 0; i < data.length; i++) shares[i] = data[i]! / 255;
-  return { width, height, channels: 1, data: shares };
 }
 
 /**

@@ -1,5 +1,5 @@
 import { BundleError, EngineError } from '../base/errors.js';
-import type { Matte, RgbaImage } from '../base/image.js';
+import { edgeCounts, type Matte, type RgbaImage } from '../base/image.js';
 import { sharp } from '../base/sharp.js';
 import type { Bundle } from '../bundle/load-bundle.js';
 import type { MatteManifest } from '../bundle/manifest.js';
@@ -84,23 +84,18 @@ function alphaOf({ width, height, data }: RgbaImage): Matte {
  * Whether an alpha channel cuts out an object, and is not rounded corners, a watermark or a fade: much of the border is
  * clear (not all of it: a bust may touch it), and a good part of the rest is solid.
  */
-function cutsOut({ width, height, data }: Matte): boolean {
-  let clearBorder = 0;
-  for (let x = 0; x < width; x++) {
-    if (data[x]! < minVisibleAlpha) clearBorder++;
-    if (data[(height - 1) * width + x]! < minVisibleAlpha) clearBorder++;
-  }
-  for (let y = 0; y < height; y++) {
-    if (data[y * width]! < minVisibleAlpha) clearBorder++;
-    if (data[y * width + width - 1]! < minVisibleAlpha) clearBorder++;
-  }
+function cutsOut(alpha: Matte): boolean {
+  const { width, height, data } = alpha;
+  const border = 2 * (width + height);
+  const { top, bottom, left, right } = edgeCounts(alpha, minVisibleAlpha);
+  const clearBorder = border - top - bottom - left - right;
   let visible = 0;
   let solid = 0;
   for (let i = 0; i < data.length; i++) {
     if (data[i]! >= minVisibleAlpha) visible++;
     if (data[i]! >= 200) solid++;
   }
-  return clearBorder >= 0.4 * 2 * (width + height) && solid > 0 && solid >= 0.25 * visible;
+  return clearBorder >= 0.4 * border && solid > 0 && solid >= 0.25 * visible;
 }
 
 /** Composites over a gray that contrasts with light and dark objects: networks are not trained on transparency. */

@@ -1,5 +1,5 @@
 import type { PhotoWarning } from '@gen3d/schema/rules';
-import { boundsOf, type Matte } from '../base/image.js';
+import { boundsOf, edgeCounts, type Matte } from '../base/image.js';
 import { findPatches, gap } from './clean-matte.js';
 
 /** A pixel of at least this coverage belongs to the object. */
@@ -36,18 +36,9 @@ export function photoWarnings(matte: Matte, isCutOut: boolean): PhotoWarning[] {
   ];
 }
 
-function isCutOff({ width, height, data }: Matte): boolean {
-  const share = (length: number, at: (i: number) => number) => {
-    let covered = 0;
-    for (let i = 0; i < length; i++) if (data[at(i)]! >= threshold) covered++;
-    return covered / length;
-  };
-  const shares = [
-    share(width, (x) => x),
-    share(width, (x) => (height - 1) * width + x),
-    share(height, (y) => y * width),
-    share(height, (y) => y * width + width - 1),
-  ];
+function isCutOff(matte: Matte): boolean {
+  const { top, bottom, left, right } = edgeCounts(matte, threshold);
+  const shares = [top / matte.width, bottom / matte.width, left / matte.height, right / matte.height];
   return shares.filter((covered) => covered >= edgeShare).length >= 2 || Math.max(...shares) >= wholeEdgeShare;
 }
 
