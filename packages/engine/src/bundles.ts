@@ -2,7 +2,6 @@
 export { BundleError, MissingBundleError, NativePartError } from './base/errors.js';
 export { loadProblem } from './base/native-part.js';
 export { bundleFolders, installHint, packagedBundles, packageOf } from './bundle/bundle-folders.js';
-export { assumedSpeed, flopsOf } from './bundle/cpu-time.js';
 export {
   type Bundle,
   builtInBundle,
@@ -28,7 +27,7 @@ export {
   type Origin,
   type Precision,
 } from './bundle/manifest.js';
-export { measuredSpeed } from './device/cpu-speed.js';
+export { assumedSpeed, flopsOf, measuredSpeed } from './device/cpu-speed.js';
 export { meshDefaults } from './mesh-defaults.js';
 export { inspectNativeParts, type NativePart } from './native-parts.js';
 export { fromFloat16, toFloat16 } from './network/float16.js';

@@ -1,10 +1,10 @@
 import { BundleError, MissingBundleError } from './base/errors.js';
 import { packageOf } from './bundle/bundle-folders.js';
-import { assumedSpeed, flopsOf } from './bundle/cpu-time.js';
 import { type Bundle, builtInBundle, bundleOfKind, findBundle } from './bundle/load-bundle.js';
 import type { MatteManifest, ReconstructionManifest } from './bundle/manifest.js';
 import type { Device } from './device/adapter.js';
 import { type ChosenDevice, chooseDevice } from './device/choose-device.js';
+import { assumedSpeed, flopsOf } from './device/cpu-speed.js';
 import { ComputeDevice } from './network/compute-device.js';
 import { localSessions, type OpenSession } from './network/session.js';
 

@@ -89,7 +89,14 @@ export async function inspectDevice(
       if ('problem' in probed)
         return { provider, adapter, checks, problem: `${name} does not run on it: ${probed.problem}` };
       const { difference, ms, firstMs, cpuMs } = probed.result;
-      verdict = { ...finiteOrNull(difference), ms, firstMs, cpuMs, checkedAt: new Date().toISOString() };
+      verdict = {
+        rms: finite(difference.rms),
+        largest: finite(difference.largest),
+        ms,
+        firstMs,
+        cpuMs,
+        checkedAt: new Date().toISOString(),
+      };
       if (cacheDir) await saveVerdict(cacheDir, key, verdict);
     }
     checks.push({ bundle: name, verdict });
@@ -110,10 +117,6 @@ function checkKey(provider: Provider, { name, driver = '' }: Adapter, { manifest
   return [provider, name, driver, `onnxruntime ${runtimeVersion}`, bundle].join(' | ');
 }
 
-const finiteOrNull = ({ rms, largest }: { rms: number; largest: number }) => ({
-  rms: finite(rms),
-  largest: finite(largest),
-});
 const finite = (value: number) => (Number.isFinite(value) ? value : null);
 const percent = (share: number | null) =>
   share === null ? 'infinitely many times' : `${Number((100 * share).toPrecision(2))} %`;

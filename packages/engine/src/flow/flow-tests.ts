@@ -1,6 +1,6 @@
 import type { Cutout } from '../base/image.js';
-import { assumedSpeed, flopsOf } from '../bundle/cpu-time.js';
 import type { Bundle } from '../bundle/load-bundle.js';
+import { assumedSpeed, flopsOf } from '../device/cpu-speed.js';
 import type { SelfTest } from '../field/decoder-kind.js';
 import type { CameralessField } from '../field/density-field.js';
 import type { ComputeDevice } from '../network/compute-device.js';
