@@ -5,11 +5,12 @@ import type { Bundle } from '../bundle/load-bundle.js';
 import type { ReconstructionManifest } from '../bundle/manifest.js';
 import { openEncoder, type Session } from '../network/session.js';
 import { matteChannel, toInput } from '../photo/frame.js';
-import { type Completed, completeCuboid } from './complete-cuboid.js';
+import { completeCuboid } from './complete-cuboid.js';
+import { completeRevolution } from './complete-revolution.js';
 import type { DecoderKind } from './decoder-kind.js';
 import { type DensityField, learnedElevation } from './density-field.js';
 import { signedDistance } from './distance-transform.js';
-import { completeRevolution, type Density, type View } from './revolution.js';
+import { type Completed, type Density, see, type View } from './solid.js';
 
 type ColumnsDecoder = Extract<ReconstructionManifest['decoder'], { kind: 'columns' }>;
 export type ColumnsManifest = ReconstructionManifest & {
@@ -145,7 +146,6 @@ export function columnsField(
     camera: { distance: camera.distance, halfTangent },
     outline: silhouetteAt,
     distanceInside,
-    area: ((2 * decoder.halfWidth) / size) ** 2 * coarseMatte.reduce((sum, coverage) => sum + coverage, 0),
   };
   const completed = raw.elevation === undefined ? undefined : complete(predicted, view, bounds, raw.elevation);
   const { density, camera: seenBy, elevation } = completed ?? { density: predicted, camera: view.camera };
@@ -173,11 +173,15 @@ export function columnsField(
   };
 }
 
-/** Completes the far side, if the object is a solid of revolution or a cuboid. */
+/** Completes the far side, if the object is a cuboid or a solid of revolution. */
 function complete(density: Density, view: View, bounds: Box, elevationRadians: number): Completed {
-  const revolved = completeRevolution(density, view, bounds, elevationRadians);
-  const cuboid = revolved === density ? completeCuboid(density, view, bounds, elevationRadians) : undefined;
-  return cuboid ?? { density: revolved, camera: view.camera, bounds, elevation: learnedElevation(elevationRadians) };
+  const seen = see(density, view, bounds);
+  return (
+    completeRevolution(density, view, seen, bounds, elevationRadians) ??
+    completeCuboid(density, view, seen, bounds, elevationRadians) ?? {
+      ...{ density, camera: view.camera, bounds, elevation: learnedElevation(elevationRadians) },
+    }
+  );
 }
 
 /** Reverses each row of each [size·size] channel. */

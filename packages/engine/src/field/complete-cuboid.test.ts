@@ -1,18 +1,13 @@
 import { describe, expect, test } from 'vitest';
-import type { Box } from '../base/box.js';
 import type { Camera } from '../base/camera.js';
-import { sampleSquare } from '../base/interpolation.js';
 import { completeCuboid } from './complete-cuboid.js';
-import { signedDistance } from './distance-transform.js';
-import type { Density, View } from './revolution.js';
+import { assumed, bounds, photographed } from './photographed.fixture.js';
+import { type Density, see } from './solid.js';
 
-const bounds: Box = { min: [-0.7, -0.7, -0.8], max: [0.7, 0.7, 0.8] };
 const slope = 50;
 const [yaw, elevation] = [0.5, 0.35];
 const half = [0.28, 0.35, 0.2] as const;
 
-/** The camera that the network assumes. */
-const assumed: Camera = { distance: 2.1, halfTangent: 0.29 };
 /** A camera nearer to the object, with a wider lens. */
 const near: Camera = { distance: assumed.distance / 1.4, halfTangent: assumed.halfTangent * 1.4 };
 
@@ -40,40 +35,17 @@ const hollow =
   (x, y, z) =>
     Math.min(density(x, y, z), -density(x, y, z + 0.15));
 
-/** A photo by a camera, in which a network sees the same front in the space of the camera that it assumes. */
-function photographed(own: Density, camera: Camera): { density: Density; view: View } {
-  const truth = seen(own);
-  const along = (u: number, v: number, z: number) => {
-    const scale = (camera.distance - z) * camera.halfTangent;
-    return truth(u * scale, -v * scale, z);
-  };
-  const size = 128;
-  const matte = Float32Array.from({ length: size * size }, (_, i) => {
-    const [u, v] = [i % size, Math.floor(i / size)].map((pixel) => ((pixel + 0.5) * 2) / size - 1);
-    for (let z = -0.8; z <= 0.8; z += 0.01) if (along(u!, v!, z) > 0) return 1;
-    return 0;
-  });
-  const distances = signedDistance(matte, size);
-  const distanceInside = (u: number, v: number) => (sampleSquare(distances, size, u, v) * 2) / size;
-  const area = matte.reduce((sum, pixel) => sum + pixel) * ((2 * assumed.distance * assumed.halfTangent) / size) ** 2;
-  return {
-    density: (x, y, z) => {
-      const scale = 1 / ((assumed.distance - z) * assumed.halfTangent);
-      return along(x * scale, -y * scale, z);
-    },
-    view: { camera: assumed, outline: (u, v) => distanceInside(u, v) * 32, distanceInside, area },
-  };
-}
-
 const complete = (own: Density, camera = assumed, predict: (density: Density) => Density = hollow) => {
-  const { density, view } = photographed(own, camera);
-  return completeCuboid(predict(density), view, bounds, elevation);
+  const { density, view } = photographed(seen(own), camera);
+  const predicted = predict(density);
+  return completeCuboid(predicted, view, see(predicted, view, bounds), bounds, elevation);
 };
 
 describe('a box', () => {
-  const { density, view } = photographed(box, assumed);
+  const { density, view } = photographed(seen(box));
   const predicted = hollow(density);
-  const completed = completeCuboid(predicted, view, bounds, elevation)!;
+  const pixels = see(predicted, view, bounds);
+  const completed = completeCuboid(predicted, view, pixels, bounds, elevation)!;
 
   test('gets its far side from its outline', () => {
     for (const sides of [
@@ -106,7 +78,7 @@ describe('a box', () => {
   });
 
   test('shows from how far above it was photographed', () => {
-    const misled = completeCuboid(predicted, view, bounds, elevation - 0.1)!;
+    const misled = completeCuboid(predicted, view, pixels, bounds, elevation - 0.1)!;
     expect(misled.elevation.spreadRadians).toBe(0);
     expect(misled.elevation.radians).toBeCloseTo(elevation, 1);
   });

@@ -1,6 +1,6 @@
 import { type Box, boxAround } from '../base/box.js';
 import type { Camera } from '../base/camera.js';
-import { clamp, sampleSquare } from '../base/interpolation.js';
+import { clamp } from '../base/interpolation.js';
 import {
   areaOf,
   axesAt,
@@ -16,23 +16,8 @@ import {
   slope,
   type Vector,
 } from './cuboid.js';
-import type { Elevation } from './density-field.js';
-import { signedDistance } from './distance-transform.js';
 import { minimize } from './nelder-mead.js';
-import type { Density, View } from './revolution.js';
-
-/** The field of a completed cuboid, in the space of `camera` instead of that of the network's camera. */
-export interface Completed {
-  readonly density: Density;
-  readonly camera: Camera;
-  readonly bounds: Box;
-  readonly elevation: Elevation;
-}
-
-/** Pixels across the frame at which a cuboid is compared with the photo. */
-const size = 64;
-/** Pixels per unit of the frame, which is 2 wide. */
-const toPixels = size / 2;
+import { type Completed, coverageAt, type Density, type Seen, toPixels, type View, withParts } from './solid.js';
 
 /**
  * When a cuboid explains a photo: the overlap of the outlines, the share of its edges that are edges in the photo, and
@@ -73,12 +58,6 @@ const maxRoundness = 0.5;
 /** Two cells of the grid: sharper edges would become saw teeth. */
 const minEdgeRadius = 0.012;
 
-/**
- * Parts stay that are at least `minPartPixels` outside the cuboid's outline. Nearer ones would only fray its edges. Each
- * part stays up to `jointPixels` inside, so that it is joined to the cuboid.
- */
-const [minPartPixels, jointPixels] = [1.5, 1.5];
-
 /** How far, in pixels of the network, the cuboid may stand out of the photo's outline: edges stay straight. */
 const carveMargin = 1;
 
@@ -97,36 +76,29 @@ const carveMargin = 1;
 export function completeCuboid(
   density: Density,
   view: View,
+  seen: Seen,
   bounds: Box,
   elevationRadians: number,
 ): Completed | undefined {
-  const seen = see(density, view, bounds);
-  const found = seen && search(seen, elevationRadians);
+  const hull = hullOf(Array.from(seen.u, (u, i): Position => [u, seen.v[i]!]));
+  if (seen.totalCoverage / toPixels ** 2 < minConvexity * areaOf(hull)) return undefined;
+  const found = search(seen, view, elevationRadians);
   if (!found) return undefined;
   const { cuboid, pitch } = found;
   const { camera } = cuboid;
   const edges = outlineOf(cuboid);
-  const parts = partsOutside(edges, seen);
   const edgeRadius = Math.max(minEdgeRadius, roundingOf(edges, view) * camera.distance * camera.halfTangent);
   if (edgeRadius > maxRoundness * Math.min(...cuboid.half)) return undefined;
-  const own: Density = (x, y, z) => {
+  const carved: Density = (x, y, z) => {
     const k = 1 / ((camera.distance - z) * camera.halfTangent);
-    const [u, v] = [x * k, -y * k];
-    const solid = Math.min(densityOf(cuboid, edgeRadius, x, y, z), carveMargin + view.outline(u, v));
-    if (!parts) return clamp(solid, -3, 3);
-    const nearPart = sampleSquare(parts, size, u, v) + minPartPixels + jointPixels;
-    const joint = 1.5 * Math.min(nearPart, jointPixels - toPixels * distanceInside(edges, u, v));
-    if (joint <= -3) return clamp(solid, -3, 3);
-    // The same pixel and depth, in the space of the network's camera.
-    const scale = (view.camera.distance - z) * view.camera.halfTangent;
-    return clamp(Math.max(solid, Math.min(density(u * scale, -v * scale, z), joint)), -3, 3);
+    return Math.min(densityOf(cuboid, edgeRadius, x, y, z), carveMargin + view.outline(x * k, -y * k));
   };
   const perspective = (z: number) =>
     ((camera.distance - z) * camera.halfTangent) / ((view.camera.distance - z) * view.camera.halfTangent);
   const widened = Math.max(perspective(bounds.min[2]), perspective(bounds.max[2]));
   const [{ min, max }, solid] = [bounds, boxAround(Float32Array.from(cornersOf(cuboid).flat()), 2 / slope)];
   return {
-    density: own,
+    density: withParts(carved, camera, density, view, seen, (u, v) => distanceInside(edges, u, v)),
     camera,
     bounds: {
       min: [
@@ -161,88 +133,14 @@ function roundingOf(edges: readonly Edge[], view: View): number {
   return sum / weight;
 }
 
-/** The signed distance in pixels [size·size], positive inside, to the parts of the object outside a cuboid's outline. */
-function partsOutside(edges: readonly Edge[], { pixel, u, v, coverage }: Seen): Float32Array | undefined {
-  const mask = new Float32Array(size * size);
-  for (let i = 0; i < pixel.length; i++) {
-    if (coverage[i]! < 0.5 || toPixels * distanceInside(edges, u[i]!, v[i]!) > -minPartPixels) continue;
-    mask[pixel[i]!] = 1;
-  }
-  return mask.includes(1) ? signedDistance(mask, size) : undefined;
-}
-
-/** A photo as a cuboid is compared with it: lists of the pixels that the object covers, at least in part. */
-interface Seen extends View {
-  /** Their numbers, by rows from the top. */
-  readonly pixel: Float64Array;
-  /** Their positions: -1 (left or top edge of the frame) to 1. */
-  readonly u: Float64Array;
-  readonly v: Float64Array;
-  /** 0..1. */
-  readonly coverage: Float64Array;
-  readonly totalCoverage: number;
-  /** Depth, as z in camera space, at which the pixel's ray enters and leaves the prediction; NaN if it never does. */
-  readonly front: Float64Array;
-  readonly back: Float64Array;
-  /** Square root of the area in the plane z = 0. */
-  readonly extent: number;
-}
-
-/** Undefined if the outline is far from convex. */
-function see(density: Density, view: View, { min, max }: Box): Seen | undefined {
-  const covered: { pixel: number; u: number; v: number; coverage: number }[] = [];
-  for (let pixel = 0; pixel < size * size; pixel++) {
-    const u = ((pixel % size) + 0.5) / toPixels - 1;
-    const v = (Math.floor(pixel / size) + 0.5) / toPixels - 1;
-    const coverage = coverageAt(view.distanceInside(u, v));
-    if (coverage > 0) covered.push({ pixel, u, v, coverage });
-  }
-  const totalCoverage = covered.reduce((sum, { coverage }) => sum + coverage, 0);
-  const hull = hullOf(covered.map(({ u, v }): Position => [u, v]));
-  if (totalCoverage / toPixels ** 2 < minConvexity * areaOf(hull)) return undefined;
-
-  const samples = 96;
-  const { distance, halfTangent } = view.camera;
-  const step = (max[2] - min[2]) / samples;
-  const pixels = covered.map((one) => {
-    const { u, v } = one;
-    let [front, back] = [NaN, NaN];
-    let before = -1;
-    for (let i = 0; i <= samples; i++) {
-      const z = max[2] - i * step;
-      const scale = (distance - z) * halfTangent;
-      const value = density(u * scale, -v * scale, z);
-      if (before <= 0 && value > 0 && Number.isNaN(front)) front = z + (step * value) / (value - before);
-      if (before > 0 && value <= 0) back = z + (step * -value) / (before - value);
-      before = value;
-    }
-    return { ...one, front, back: before > 0 ? min[2] : back };
-  });
-  const list = (key: keyof (typeof pixels)[number]) => Float64Array.from(pixels, (seen) => seen[key]);
-  return {
-    ...view,
-    ...{
-      pixel: list('pixel'),
-      u: list('u'),
-      v: list('v'),
-      coverage: list('coverage'),
-      front: list('front'),
-      back: list('back'),
-    },
-    totalCoverage,
-    extent: (Math.sqrt(totalCoverage) / toPixels) * distance * halfTangent,
-  };
-}
-
-/** The share of a pixel that an outline covers, at this distance inside it in frame units. */
-const coverageAt = (distance: number) => clamp(0.5 + toPixels * distance, 0, 1);
-
 /** The cuboid that agrees best with the outline and the front, if it agrees well enough. */
-function search(seen: Seen, elevationRadians: number): { cuboid: Cuboid; pitch: number } | undefined {
+function search(seen: Seen, view: View, elevationRadians: number): { cuboid: Cuboid; pitch: number } | undefined {
+  // The square root of the object's area in the plane z = 0, in units of camera space.
+  const extent = (Math.sqrt(seen.totalCoverage) / toPixels) * view.camera.distance * view.camera.halfTangent;
   const cost = (stride: number) => (variables: readonly number[]) => {
     const [, pitch, roll, , , , ...sizesAndZoom] = variables as number[];
     const zoom = sizesAndZoom.pop()!;
-    const { overlap, frontError, backError } = agreement(cuboidOf(variables, seen.camera), seen, stride);
+    const { overlap, frontError, backError } = agreement(cuboidOf(variables, view.camera), seen, extent, stride);
     // Plates are rarer than boxes. Where the third side cannot be seen, the network makes a sheet.
     const thinness = Math.max(0, Math.max(...sizesAndZoom) - Math.min(...sizesAndZoom) - 1);
     return (
@@ -257,7 +155,7 @@ function search(seen: Seen, elevationRadians: number): { cuboid: Cuboid; pitch: 
     );
   };
   const coarse = cost(3);
-  const starts = startsFor(seen, elevationRadians)
+  const starts = startsFor(seen, view.camera, elevationRadians)
     .map((variables) => ({ variables, value: coarse(variables) }))
     .sort((a, b) => a.value - b.value)
     .slice(0, 5)
@@ -266,16 +164,16 @@ function search(seen: Seen, elevationRadians: number): { cuboid: Cuboid; pitch: 
     .sort((a, b) => a.value - b.value);
   if (!starts[0]) return undefined;
   let best = starts[0].variables;
-  if (agreement(cuboidOf(best, seen.camera), seen, 3).overlap < minOverlap - 0.05) return undefined;
+  if (agreement(cuboidOf(best, view.camera), seen, extent, 3).overlap < minOverlap - 0.05) return undefined;
   // A new simplex, because the last one may have collapsed before it reached the minimum.
   for (let attempt = 0; attempt < 2; attempt++) {
     const steps = searchSteps.map((step) => step / 3);
     best = minimize(cost(1), best, steps, 250);
   }
-  const cuboid = cuboidOf(best, seen.camera);
-  const { overlap, frontError } = agreement(cuboid, seen, 1);
+  const cuboid = cuboidOf(best, view.camera);
+  const { overlap, frontError } = agreement(cuboid, seen, extent, 1);
   if (overlap < minOverlap || frontError > maxFrontError) return undefined;
-  return straightness(cuboid, seen) < minStraightness ? undefined : { cuboid, pitch: best[1]! };
+  return straightness(cuboid, view) < minStraightness ? undefined : { cuboid, pitch: best[1]! };
 }
 
 /** @param variables yaw, pitch, roll, the center, and the logarithms of half the sizes and of the zoom */
@@ -292,7 +190,7 @@ function cuboidOf(variables: readonly number[], { distance, halfTangent }: Camer
 }
 
 /** Cuboids around the prediction, in several directions. */
-function startsFor({ u, v, front, back, camera }: Seen, elevationRadians: number): number[][] {
+function startsFor({ u, v, front, back }: Seen, camera: Camera, elevationRadians: number): number[][] {
   const points: Vector[] = [];
   for (let i = 0; i < u.length; i += 4) {
     if (Number.isNaN(front[i]!)) continue;
@@ -327,7 +225,8 @@ function startsFor({ u, v, front, back, camera }: Seen, elevationRadians: number
  */
 function agreement(
   cuboid: Cuboid,
-  { u, v, coverage, totalCoverage, front, back, extent }: Seen,
+  { u, v, coverage, totalCoverage, front, back }: Seen,
+  extent: number,
   stride: number,
 ): { overlap: number; frontError: number; backError: number } {
   const none = { overlap: 0, frontError: maxFrontGap, backError: maxBackGap };

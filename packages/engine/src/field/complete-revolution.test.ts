@@ -1,0 +1,109 @@
+import { describe, expect, test } from 'vitest';
+import { completeRevolution } from './complete-revolution.js';
+import { bounds, photographed } from './photographed.fixture.js';
+import { type Density, see } from './solid.js';
+
+const elevation = 0.25;
+const slope = 30;
+
+/** The density in camera space of an upright one. */
+const seenFromAbove =
+  (upright: Density): Density =>
+  (x, y, z) =>
+    upright(x, y * Math.cos(elevation) + z * Math.sin(elevation), z * Math.cos(elevation) - y * Math.sin(elevation));
+
+/** The camera's coordinates of a point in upright ones. */
+const camera = (x: number, y: number, z: number): [number, number, number] => [
+  x,
+  y * Math.cos(elevation) - z * Math.sin(elevation),
+  z * Math.cos(elevation) + y * Math.sin(elevation),
+];
+
+const vaseRadius = (height: number) => 0.24 + 0.07 * Math.cos(6 * height);
+const vase: Density = (x, y, z) => slope * Math.min(vaseRadius(y) - Math.hypot(x, z), 0.42 - Math.abs(y));
+const mug: Density = (x, y, z) => slope * Math.min(0.3 - Math.hypot(x, z), 0.36 - Math.abs(y));
+const inside: Density = (x, y, z) => slope * Math.min(0.25 - Math.hypot(x, z), y + 0.28);
+const box: Density = (x, y, z) => slope * Math.min(0.3 - Math.abs(x), 0.3 - Math.abs(z), 0.4 - Math.abs(y));
+const handle: Density = (x, y, z) =>
+  slope * Math.min(0.04 - Math.abs(z), 0.04 - Math.abs(Math.hypot(x - 0.3, y) - 0.18));
+const both =
+  (one: Density, other: Density): Density =>
+  (...at) =>
+    Math.max(one(...at), other(...at));
+
+/** Imitates a network's prediction: cut off behind the middle. */
+const withFlatBack =
+  (density: Density): Density =>
+  (x, y, z) =>
+    Math.min(density(x, y, z), slope * (z + 0.05));
+
+function complete(upright: Density, predict: (density: Density) => Density = withFlatBack) {
+  const { density, view } = photographed(seenFromAbove(upright));
+  const predicted = predict(density);
+  const completed = completeRevolution(predicted, view, see(predicted, view, bounds), bounds, elevation);
+  return { predicted, completed };
+}
+
+describe('a solid of revolution', () => {
+  const { predicted, completed } = complete(vase);
+
+  test.each([-0.3, 0, 0.25])('gets its far side from its outline, at height %d', (height) => {
+    const radius = vaseRadius(height);
+    for (const degrees of [150, 180, 210]) {
+      const angle = (degrees * Math.PI) / 180;
+      const at = (share: number) => camera(share * radius * Math.sin(angle), height, share * radius * Math.cos(angle));
+      expect(predicted(...at(0.85))).toBeLessThan(0);
+      expect(completed!.density(...at(0.85))).toBeGreaterThan(0);
+      expect(completed!.density(...at(1.15))).toBeLessThan(0);
+    }
+  });
+
+  test('stands on a flat base, although the photo does not show it', () => {
+    const radius = vaseRadius(-0.42);
+    for (const share of [-0.7, 0, 0.7]) {
+      expect(completed!.density(...camera(0, -0.38, share * radius))).toBeGreaterThan(0);
+      expect(completed!.density(...camera(0, -0.47, share * radius))).toBeLessThan(0);
+    }
+  });
+
+  test('stays in its bounds', () => {
+    const { min, max } = completed!.bounds;
+    for (const height of [-0.42, 0, 0.42]) {
+      for (const angle of [0, 90, 180, 270]) {
+        const [side, toward] = [Math.sin((angle * Math.PI) / 180), Math.cos((angle * Math.PI) / 180)];
+        camera(vaseRadius(height) * side, height, vaseRadius(height) * toward).forEach((value, axis) => {
+          expect(value).toBeGreaterThan(min[axis]!);
+          expect(value).toBeLessThan(max[axis]!);
+        });
+      }
+    }
+  });
+});
+
+test('a handle stays, and the body behind it is round', () => {
+  const { completed } = complete(both(mug, handle));
+  expect(completed!.density(...camera(0.48, 0, 0))).toBeGreaterThan(0);
+  expect(completed!.density(...camera(0.38, 0, 0))).toBeLessThan(0);
+  expect(completed!.density(...camera(0, 0, -0.26))).toBeGreaterThan(0);
+});
+
+test('a mug is as hollow as the prediction', () => {
+  const hollow: Density = (...at) => Math.min(mug(...at), -inside(...at));
+  const { completed } = complete(hollow, (density) => density);
+  expect(completed!.density(...camera(0, 0.1, 0))).toBeLessThan(0);
+  for (const z of [-0.275, 0.275]) expect(completed!.density(...camera(0, 0.1, z))).toBeGreaterThan(0);
+  expect(completed!.density(...camera(0, -0.33, 0))).toBeGreaterThan(0);
+  expect(complete(mug).completed!.density(...camera(0, 0.1, 0))).toBeGreaterThan(0);
+});
+
+test.each([
+  ['from its front', 0],
+  ['from an edge', Math.PI / 4],
+])('a box stays as it is, seen %s', (_, yaw) => {
+  const [cos, sin] = [Math.cos(yaw), Math.sin(yaw)];
+  expect(complete((x, y, z) => box(x * cos + z * sin, y, z * cos - x * sin)).completed).toBeUndefined();
+});
+
+test('a flat plate with a symmetrical outline stays as it is', () => {
+  expect(complete((x, y, z) => Math.min(vase(x, y, 0), slope * (0.05 - Math.abs(z)))).completed).toBeUndefined();
+});

@@ -1,0 +1,125 @@
+import type { Box } from '../base/box.js';
+import type { Camera } from '../base/camera.js';
+import { clamp, sampleSquare } from '../base/interpolation.js';
+import type { Elevation } from './density-field.js';
+import { signedDistance } from './distance-transform.js';
+
+/** A density at a point in the photo camera's space, positive inside. */
+export type Density = (x: number, y: number, z: number) => number;
+
+/** The photo as its camera sees it. */
+export interface View {
+  readonly camera: Camera;
+  /** Returns the density of the outline alone, at a position from -1 (left or top edge of the frame) to 1. */
+  readonly outline: (u: number, v: number) => number;
+  /** How far inside the outline a position is, in the same units; negative outside. */
+  readonly distanceInside: (u: number, v: number) => number;
+}
+
+/** The field of a completed solid, in the space of `camera` instead of that of the network's camera. */
+export interface Completed {
+  readonly density: Density;
+  readonly camera: Camera;
+  readonly bounds: Box;
+  readonly elevation: Elevation;
+}
+
+/** Pixels across the frame at which a solid is compared with the photo. */
+export const size = 64;
+/** Pixels per unit of the frame, which is 2 wide. */
+export const toPixels = size / 2;
+
+/** A photo as solids are compared with it: lists of the pixels that the object covers, at least in part. */
+export interface Seen {
+  /** Their numbers, by rows from the top. */
+  readonly pixel: Float64Array;
+  /** Their positions: -1 (left or top edge of the frame) to 1. */
+  readonly u: Float64Array;
+  readonly v: Float64Array;
+  /** 0..1. */
+  readonly coverage: Float64Array;
+  readonly totalCoverage: number;
+  /** Depth, as z in camera space, at which the pixel's ray enters and leaves the prediction; NaN if it never does. */
+  readonly front: Float64Array;
+  readonly back: Float64Array;
+}
+
+/** @param bounds the density is negative outside */
+export function see(density: Density, view: View, { min, max }: Box): Seen {
+  const pixels: { pixel: number; u: number; v: number; coverage: number; front: number; back: number }[] = [];
+  const samples = 96;
+  const { distance, halfTangent } = view.camera;
+  const step = (max[2] - min[2]) / samples;
+  for (let pixel = 0; pixel < size * size; pixel++) {
+    const [u, v] = positionOf(pixel);
+    const coverage = coverageAt(view.distanceInside(u, v));
+    if (coverage === 0) continue;
+    let [front, back] = [NaN, NaN];
+    let before = -1;
+    for (let i = 0; i <= samples; i++) {
+      const z = max[2] - i * step;
+      const scale = (distance - z) * halfTangent;
+      const value = density(u * scale, -v * scale, z);
+      if (before <= 0 && value > 0 && Number.isNaN(front)) front = z + (step * value) / (value - before);
+      if (before > 0 && value <= 0) back = z + (step * -value) / (before - value);
+      before = value;
+    }
+    pixels.push({ pixel, u, v, coverage, front, back: before > 0 ? min[2] : back });
+  }
+  const list = (key: keyof (typeof pixels)[number]) => Float64Array.from(pixels, (seen) => seen[key]);
+  return {
+    ...{ pixel: list('pixel'), u: list('u'), v: list('v'), front: list('front'), back: list('back') },
+    coverage: list('coverage'),
+    totalCoverage: pixels.reduce((sum, { coverage }) => sum + coverage, 0),
+  };
+}
+
+/** The middle of a pixel in the frame. */
+export const positionOf = (pixel: number): [u: number, v: number] => [
+  ((pixel % size) + 0.5) / toPixels - 1,
+  (Math.floor(pixel / size) + 0.5) / toPixels - 1,
+];
+
+/** The share of a pixel that an outline covers, at this distance inside it in frame units. */
+export const coverageAt = (distance: number): number => clamp(0.5 + toPixels * distance, 0, 1);
+
+/**
+ * Parts stay that are at least `minPartPixels` outside the solid's outline. Nearer ones would only fray its edges. Each
+ * part stays up to `jointPixels` inside, so that it is joined to the solid.
+ */
+const [minPartPixels, jointPixels] = [1.5, 1.5];
+
+/**
+ * Joins a solid with the parts of the object that are outside of its outline: feet, handles, the stand of a monitor.
+ *
+ * @param solid in the space of `camera`
+ * @param density of the whole object, in the space of the view's camera
+ * @param insideSolid returns how far inside the solid's outline a position is, in units of the frame
+ */
+export function withParts(
+  solid: Density,
+  camera: Camera,
+  density: Density,
+  view: View,
+  { pixel, u, v, coverage }: Seen,
+  insideSolid: (u: number, v: number) => number,
+): Density {
+  const mask = new Float32Array(size * size);
+  pixel.forEach((number, i) => {
+    if (coverage[i]! < 0.5 || toPixels * insideSolid(u[i]!, v[i]!) > -minPartPixels) return;
+    mask[number] = 1;
+  });
+  const parts = mask.includes(1) ? signedDistance(mask, size) : undefined;
+  return (x, y, z) => {
+    const k = 1 / ((camera.distance - z) * camera.halfTangent);
+    const [u, v] = [x * k, -y * k];
+    const own = solid(x, y, z);
+    if (!parts) return clamp(own, -3, 3);
+    const nearPart = sampleSquare(parts, size, u, v) + minPartPixels + jointPixels;
+    const joint = 1.5 * Math.min(nearPart, jointPixels - toPixels * insideSolid(u, v));
+    if (joint <= -3) return clamp(own, -3, 3);
+    // The same pixel and depth, in the space of the view's camera.
+    const scale = (view.camera.distance - z) * view.camera.halfTangent;
+    return clamp(Math.max(own, Math.min(density(u * scale, -v * scale, z), joint)), -3, 3);
+  };
+}
