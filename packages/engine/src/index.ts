@@ -3,30 +3,17 @@ export type { RgbaImage } from './base/image.js';
 export type { TexturedMesh } from './base/mesh.js';
 export { type Bundle, bundleOfKind, findBundle, isPath, loadBundle, verifyBundle } from './bundle/load-bundle.js';
 export type { HttpManifest, Manifest, MatteManifest, ReconstructionManifest } from './bundle/manifest.js';
-export type { Adapter } from './device/adapter.js';
-export { accelerators, type Device, gpuMemory, type Provider } from './device/adapter.js';
-export {
-  type ChosenDevice,
-  type DeviceReport,
-  type InspectOptions,
-  inspectDevice,
-} from './device/choose-device.js';
+export { accelerators, type Device, gpuMemory } from './device/adapter.js';
+export { type ChosenDevice, type DeviceReport, inspectDevice } from './device/choose-device.js';
 export { findAdapter } from './device/find-adapter.js';
 export { probe } from './device/probe.js';
-export {
-  Engine,
-  type Generated,
-  type GenerateOptions,
-  type GenerateStats,
-  type Stage,
-} from './engine.js';
+export { Engine, type Generated, type GenerateOptions, type GenerateStats, type Stage } from './engine.js';
 export type { EngineOptions } from './engine-device.js';
 export type { SelfTest } from './field/decoder-kind.js';
 export { problemOfGlb } from './gltf/check-glb.js';
 export { renderPartThumbnails } from './part-thumbnails.js';
 export { type DecodedPhoto, decode, encode } from './photo/decode.js';
-export type { PoolGenerateOptions } from './pool/engine-pool.js';
-export { EnginePool, type PoolOptions } from './pool/engine-pool.js';
+export { EnginePool, type PoolGenerateOptions, type PoolOptions } from './pool/engine-pool.js';
 export type { PoolGenerated, PoolProgress } from './pool/threads.js';
-export { type RenderOptions, renderView } from './render/render-view.js';
+export { renderView } from './render/render-view.js';
 export { checkBundle, selfTests, testBundle } from './self-test.js';

@@ -269,17 +269,14 @@ function range(from: number, to: number, step: number): number[] {
  */
 const weights = { normals: 0.3, height: 0.6, color: 1 };
 
-/** Rates how well the visible surface agrees with the guide's. Higher is better. */
-function rateFront(front: FrontMap, guide: FrontMap): number {
-  const { cosine, difference } = compareFronts(front, guide);
-  return weights.normals * cosine - weights.height * difference;
-}
-
 /** A difference of heights counts at most this much, in half widths of the frame. */
 const maxDifference = 0.5;
 
-/** Computes the mean cosine of the normals of two maps, and the mean difference of their heights up to a constant. */
-function compareFronts(a: FrontMap, b: FrontMap): { cosine: number; difference: number } {
+/**
+ * Rates how well the visible surface agrees with the guide's, by the mean cosine of their normals and the mean difference
+ * of their heights up to a constant. Higher is better.
+ */
+function rateFront(a: FrontMap, b: FrontMap): number {
   const differences: number[] = [];
   let cosine = 0;
   for (let i = 0; i < mapSize * mapSize; i++) {
@@ -289,9 +286,9 @@ function compareFronts(a: FrontMap, b: FrontMap): { cosine: number; difference: 
     for (let n = 3 * i; n < 3 * i + 3; n++) cosine += a.normals[n]! * b.normals[n]!;
   }
   const count = differences.length;
-  if (count === 0) return { cosine: 0, difference: maxDifference };
+  if (count === 0) return -weights.height * maxDifference;
   const median = Float32Array.from(differences).sort()[count >> 1]!;
   let sum = 0;
   for (const difference of differences) sum += Math.min(Math.abs(difference - median), maxDifference);
-  return { cosine: cosine / count, difference: sum / count };
+  return weights.normals * (cosine / count) - weights.height * (sum / count);
 }

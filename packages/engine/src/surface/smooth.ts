@@ -2,7 +2,7 @@ import { type ByVertex, type TriangleMesh, vertexNeighbors } from '../base/mesh.
 
 /**
  * Smooths a closed mesh without shrinking it: each pass moves every vertex towards the mean of its neighbors, and then
- * slightly further back, which restores low frequencies.
+ * slightly further back, which restores low frequencies. Every vertex belongs to a triangle.
  *
  * @see Taubin, "A Signal Processing Approach to Fair Surface Design", SIGGRAPH 1995, also for the factors
  */
@@ -29,8 +29,8 @@ function relax(from: Float32Array, to: Float32Array, { starts, list }: ByVertex,
       z += from[neighbor + 2]!;
     }
     const at = 3 * vertex;
-    const weight = end > start ? factor / (end - start) : 0;
-    const keep = end > start ? 1 - factor : 1;
+    const weight = factor / (end - start);
+    const keep = 1 - factor;
     to[at] = keep * from[at]! + weight * x;
     to[at + 1] = keep * from[at + 1]! + weight * y;
     to[at + 2] = keep * from[at + 2]! + weight * z;

@@ -3,6 +3,7 @@ import type { Cutout, RgbaImage } from '../base/image.js';
 import { sampleColor } from '../base/interpolation.js';
 import { type TexturedMesh, type TriangleMesh, vertexNeighbors } from '../base/mesh.js';
 import { byteOfLinear, type LinearImage, linearImage, linearOfSrgb } from '../base/srgb.js';
+import { resample } from '../photo/resample.js';
 import { depthMap } from '../render/rasterize.js';
 import { photoView } from '../render/view.js';
 import type { MirrorPlane } from '../surface/mirror.js';
@@ -248,25 +249,15 @@ function paint(
 }
 
 /**
- * Reduces the photo to about 160 pixels a side, for the far side, which seldom repeats details of the front (a label, a
- * lens, a face) but nearly always its colors.
+ * Pixels a side of the photo for the far side, which seldom repeats details of the front (a label, a lens, a face) but
+ * nearly always its colors.
  */
-function blur({ width: size, data }: LinearImage): LinearImage {
-  const step = Math.max(1, Math.round(size / 160));
-  const small = Math.floor(size / step);
-  const blurred = new Float32Array(3 * small * small);
-  for (let y = 0; y < small; y++) {
-    for (let x = 0; x < small; x++) {
-      for (let c = 0; c < 3; c++) {
-        let sum = 0;
-        for (let dy = 0; dy < step; dy++) {
-          for (let dx = 0; dx < step; dx++) sum += data[3 * ((y * step + dy) * size + x * step + dx) + c]!;
-        }
-        blurred[3 * (y * small + x) + c] = sum / (step * step);
-      }
-    }
-  }
-  return { width: small, height: small, data: blurred };
+const farSize = 160;
+
+function blur(photo: LinearImage): LinearImage {
+  const whole = { left: 0, top: 0, side: photo.width };
+  const data = resample({ ...photo, channels: 3 }, whole, farSize, 'edge');
+  return { width: farSize, height: farSize, data };
 }
 
 function toImage(colors: Float32Array, size: number): RgbaImage {
