@@ -107,3 +107,9 @@ test.each([
 test('a flat plate with a symmetrical outline stays as it is', () => {
   expect(complete((x, y, z) => Math.min(vase(x, y, 0), slope * (0.05 - Math.abs(z)))).completed).toBeUndefined();
 });
+
+test('nothing stays nothing, whatever the outline', () => {
+  expect(complete(vase, () => () => -3).completed).toBeUndefined();
+  const nowhere: Density = () => -3;
+  expect(complete(nowhere).completed).toBeUndefined();
+});

@@ -26,7 +26,7 @@ interface Resolution {
 const searched: Resolution = { rows: 48, directions: 10 };
 const final: Resolution = { rows: 120, directions: 32 };
 
-/** What is known of the end that the photo shows: whether it is flat, as a lid, or pointed, as a dome. */
+/** The shape of the upper end, which the photo shows: flat like a lid, or pointed like a dome. */
 type Top = 'flat' | 'pointed';
 
 /**
@@ -120,14 +120,15 @@ function search(view: View, seen: Seen, bounds: Box, elevationRadians: number) {
     if (!best || cost < best.cost) best = { solid, top, fit, cost };
   };
   attempt(x, Math.max(0, elevationRadians), 'pointed');
-  if (best!.fit.coverage < minCoverage - 0.1 || best!.fit.error > 2 * maxError) return undefined;
+  // Comparisons with NaN are false: an empty prediction has no error.
+  if (!(best!.fit.coverage >= minCoverage - 0.1 && best!.fit.error <= 2 * maxError)) return undefined;
   for (const lift of [-0.2, -0.1, 0, 0.1, 0.2]) {
     for (const top of ['pointed', 'flat'] as const) attempt(x, Math.max(0, elevationRadians + lift), top);
   }
   const { solid, top } = best!;
   for (const share of [-0.02, 0.02, -0.01, 0.01]) attempt(solid.x + share * width, solid.tiltRadians, top);
   const { error, edge } = best!.fit;
-  return error > maxError || Math.abs(edge) > maxEdge ? undefined : best!;
+  return error <= maxError && Math.abs(edge) <= maxEdge ? best! : undefined;
 }
 
 /**
