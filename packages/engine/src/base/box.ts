@@ -22,3 +22,9 @@ export function boxAround(points: Float32Array, margin = 0): Box {
   }
   return { min, max };
 }
+
+/** Computes the box around two boxes. */
+export const boxAroundBoth = ({ min: a, max: b }: Box, { min, max }: Box): Box => ({
+  min: [Math.min(a[0], min[0]), Math.min(a[1], min[1]), Math.min(a[2], min[2])],
+  max: [Math.max(b[0], max[0]), Math.max(b[1], max[1]), Math.max(b[2], max[2])],
+});

@@ -1,4 +1,4 @@
-import { type Box, boxAround } from '../base/box.js';
+import { type Box, boxAround, boxAroundBoth } from '../base/box.js';
 import type { Camera } from '../base/camera.js';
 import { clamp } from '../base/interpolation.js';
 import {
@@ -96,22 +96,15 @@ export function completeCuboid(
   const perspective = (z: number) =>
     ((camera.distance - z) * camera.halfTangent) / ((view.camera.distance - z) * view.camera.halfTangent);
   const widened = Math.max(perspective(bounds.min[2]), perspective(bounds.max[2]));
-  const [{ min, max }, solid] = [bounds, boxAround(Float32Array.from(cornersOf(cuboid).flat()), 2 / slope)];
+  const { min, max } = bounds;
+  const predicted: Box = {
+    min: [min[0] * widened, min[1] * widened, min[2]],
+    max: [max[0] * widened, max[1] * widened, max[2]],
+  };
   return {
     density: withParts(carved, camera, density, view, seen, (u, v) => distanceInside(edges, u, v)),
     camera,
-    bounds: {
-      min: [
-        Math.min(min[0] * widened, solid.min[0]),
-        Math.min(min[1] * widened, solid.min[1]),
-        Math.min(min[2], solid.min[2]),
-      ],
-      max: [
-        Math.max(max[0] * widened, solid.max[0]),
-        Math.max(max[1] * widened, solid.max[1]),
-        Math.max(max[2], solid.max[2]),
-      ],
-    },
+    bounds: boxAroundBoth(predicted, boxAround(Float32Array.from(cornersOf(cuboid).flat()), 2 / slope)),
     elevation: { radians: pitch, spreadRadians: 0 },
   };
 }

@@ -1,4 +1,4 @@
-import type { Box } from '../base/box.js';
+import { type Box, boxAroundBoth } from '../base/box.js';
 import { clamp, sampleBilinear, sampleSquare } from '../base/interpolation.js';
 import { signedDistance } from './distance-transform.js';
 import { type Completed, type Density, positionOf, type Seen, size, toPixels, type View, withParts } from './solid.js';
@@ -82,14 +82,10 @@ export function completeRevolution(
     return Math.min(body(x, y, z), view.outline(x * k, -y * k));
   };
   const insideSolid = (u: number, v: number) => sampleSquare(inside, size, u, v) / toPixels;
-  const { min, max } = boundsOf(solid);
   return {
     density: withParts(carved, camera, density, view, seen, insideSolid),
     camera,
-    bounds: {
-      min: [Math.min(bounds.min[0], min[0]), Math.min(bounds.min[1], min[1]), Math.min(bounds.min[2], min[2])],
-      max: [Math.max(bounds.max[0], max[0]), Math.max(bounds.max[1], max[1]), Math.max(bounds.max[2], max[2])],
-    },
+    bounds: boxAroundBoth(bounds, boundsOf(solid)),
     elevation: { radians: solid.tiltRadians, spreadRadians: 0 },
   };
 }
