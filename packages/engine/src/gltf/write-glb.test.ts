@@ -16,10 +16,23 @@ const jpeg = { bytes: new Uint8Array(await image.clone().jpeg().toBuffer()), mim
 const read = (glb: Uint8Array) => new NodeIO().readBinary(glb);
 const primitiveOf = async (glb: Uint8Array) => (await read(glb)).getRoot().listMeshes()[0]!.listPrimitives()[0]!;
 
+/** A crumpled mesh with slivers, repeated corners, and normals that are zero or not normalized. */
+function noisy(): TexturedMesh {
+  const ball = sphere(0.5, 24);
+  const shake = (i: number) => 0.02 * Math.sin(12.9898 * i) * Math.cos(78.233 * i);
+  return {
+    positions: ball.positions.map((value, i) => value + shake(i)),
+    normals: ball.normals.map((value, i) => (i < 30 ? 0 : 3 * value)),
+    uvs: ball.uvs,
+    indices: Uint32Array.from([...ball.indices, 5, 5, 9, 7, 8, 7]),
+  };
+}
+
 describe('the GLB', () => {
   test.each([
     ['a sphere', sphere(0.5, 32)],
     ['a box', box(0.3)],
+    ['a noisy mesh', noisy()],
     ['a mesh too large for short indices', sphere(0.5, 200)],
   ])('of %s passes the Khronos validator without an error, warning, information or hint', async (_, mesh) => {
     const report = await validateBytes(await writeGlb(mesh, jpeg, metadata));
@@ -68,6 +81,13 @@ describe('the GLB', () => {
     expect(mesh.indices.length / 3).toBe(40_000);
     const glb = await writeGlb(mesh, jpeg, metadata);
     expect(glb.byteLength - jpeg.bytes.byteLength).toBeLessThan(1_500_000);
+  });
+
+  test('of a mesh without triangles is refused with inference_failed', async () => {
+    const empty = { ...box(0.3), indices: new Uint32Array() };
+    await expect(writeGlb(empty, jpeg, metadata)).rejects.toMatchObject({ code: 'inference_failed' });
+    const onlyDegenerate = { ...box(0.3), indices: Uint32Array.of(1, 1, 2) };
+    await expect(writeGlb(onlyDegenerate, jpeg, metadata)).rejects.toMatchObject({ code: 'inference_failed' });
   });
 
   test('of a mesh with NaN is refused with inference_failed', async () => {
