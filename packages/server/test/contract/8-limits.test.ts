@@ -51,17 +51,17 @@ describe('8 the request rate', () => {
 
   test('leaves room in the bucket for an account that sends little while another sends as much as it can', async () => {
     stopClock();
-    const server = await startServer({ rateLimit: undefined });
+    const server = await startServer({ rateLimit: '10:20' });
     const admin = await openAdmin(server.config);
     onTestFinished(() => admin.close());
     const { account_id } = await admin.createAccount('greedy', 10);
     const { api_key: greedy } = await admin.createKey(account_id);
     const statusOf = async (key: string) => (await server.call('GET', '/v1/balance', undefined, key)).status;
     const sendMany = (count: number) => Promise.all(Array.from({ length: count }, () => statusOf(greedy)));
-    expect(await sendMany(200)).toContain(429);
+    expect(await sendMany(100)).toContain(429);
     const statuses: number[] = [];
     for (let round = 0; round < 20; round++) {
-      await pass(100);
+      await pass(200);
       await sendMany(10);
       statuses.push(await statusOf(server.apiKey));
     }
@@ -148,9 +148,11 @@ describe('8 retention', () => {
   test('a task record is kept for 90 days, and its files longer', async () => {
     const installation = await newInstallation();
     const before = await startServer({ ...installation });
-    await before.close();
     const { database, assets } = openDataDir(installation);
     const db = openDatabase(database);
+    // Without a recorded time, the next server would take its clock for one that has jumped by 90 days.
+    await until(() => db.selectFrom('clean_up').select('id').executeTakeFirst());
+    await before.close();
     const agedJob = async (days: number) => {
       const created_at = Date.now() - days * dayMs;
       const id = ulid(created_at);
