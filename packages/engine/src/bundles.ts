@@ -1,16 +1,19 @@
 // Bundles, defaults and checks, for programs that do not run networks. This entry point loads no native part.
 export { BundleError, MissingBundleError, NativePartError } from './base/errors.js';
 export { loadProblem } from './base/native-part.js';
-export { bundleFolders, installHint, packagedBundles, packageOf } from './bundle/bundle-folders.js';
 export {
   type Bundle,
   builtInBundle,
+  bundleFolders,
   findBundle,
   type InstalledBundle,
   installedBundle,
   installedBundles,
+  installHint,
   isPath,
   loadBundle,
+  packagedBundles,
+  packageOf,
   parseJson,
   parseManifest,
   rememberVerified,

@@ -1,6 +1,5 @@
 import { BundleError, MissingBundleError } from './base/errors.js';
-import { packageOf } from './bundle/bundle-folders.js';
-import { type Bundle, builtInBundle, bundleOfKind, findBundle } from './bundle/load-bundle.js';
+import { type Bundle, builtInBundle, bundleOfKind, findBundle, packageOf } from './bundle/load-bundle.js';
 import type { MatteManifest, ReconstructionManifest } from './bundle/manifest.js';
 import type { Device } from './device/adapter.js';
 import { type ChosenDevice, chooseDevice } from './device/choose-device.js';

@@ -17,7 +17,7 @@ import { type MattingNetwork, matte, openMattingNetwork } from './photo/matte.js
 import { photoWarnings } from './photo/photo-warnings.js';
 import type { Window } from './photo/resample.js';
 import { inflateReconstructor, openReconstructor, type Reconstructor } from './reconstructor.js';
-import { renderThumbnails } from './render/thumbnail.js';
+import { renderThumbnails } from './render/render-view.js';
 import { extractSurface } from './surface/extract-surface.js';
 import { mirrorsOf } from './surface/mirror.js';
 import { vertexNormals } from './surface/normals.js';

@@ -4,9 +4,9 @@ import type { ManifestWithoutGraphs } from './bundle/manifest.js';
 import { type Difference, difference } from './device/difference.js';
 import type { ParityRun } from './device/probe.js';
 import type { Inputs, RunGraph } from './field/decoder-kind.js';
+import { randomNumbers } from './field/decoder-kind.js';
 import type { ComputeDevice } from './network/compute-device.js';
 import { type FloatTensor, localSessions, openMatting, type Session } from './network/session.js';
-import { randomNumbers } from './network/test-numbers.js';
 import { kindOf } from './reconstructor.js';
 
 /** The outputs of one network, and its running time. */

@@ -1,10 +1,10 @@
 import { sniffFileType } from '@gen3d/schema/rules';
 import { EngineError } from './base/errors.js';
 import type { RgbaImage } from './base/image.js';
+import { byteOfLinear, linearOfSrgb } from './base/image.js';
 import type { TriangleMesh } from './base/mesh.js';
 import { sharp } from './base/sharp.js';
-import { byteOfLinear, linearOfSrgb } from './base/srgb.js';
-import { renderThumbnails, type Thumbnails } from './render/thumbnail.js';
+import { renderThumbnails, type Thumbnails } from './render/render-view.js';
 import { vertexNormals } from './surface/normals.js';
 
 /** Triangles with one material, as in `TexturedMesh`. */

@@ -7,8 +7,7 @@ import { EngineError } from './base/errors.js';
 import { writeBallBundle } from './bundle/bundle.fixture.js';
 import { Engine } from './engine.js';
 import { readGlb } from './gltf/read-glb.fixture.js';
-import { pick, randomPhoto, seededRandom } from './random-photos.fixture.js';
-import { soak } from './soak.fixture.js';
+import { pick, randomPhoto, seededRandom, soak } from './random-cases.fixture.js';
 import { welded } from './surface/topology.fixture.js';
 import { nonManifoldVertices } from './surface/topology.js';
 

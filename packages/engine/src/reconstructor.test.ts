@@ -9,7 +9,7 @@ import type { DensityField } from './field/density-field.js';
 import { ComputeDevice } from './network/compute-device.js';
 import { compareWithCpu } from './parity-run.js';
 import { paintCutout } from './photo/cutout.fixture.js';
-import { seededRandom } from './random-photos.fixture.js';
+import { seededRandom } from './random-cases.fixture.js';
 import { inflateReconstructor, openReconstructor, type Reconstructor } from './reconstructor.js';
 
 const disc = (radius: number): Cutout => paintCutout(64, (u, v) => [200, 40, 90, Math.hypot(u, v) < radius ? 255 : 0]);

@@ -1,3 +1,2 @@
 // Calls between processes and threads. This entry point loads no native part.
-export { Channel, type Handlers, parentChannel } from './rpc/channel.js';
-export { Child, ExitError, forkModule } from './rpc/child.js';
+export { Channel, Child, ExitError, forkModule, type Handlers, parentChannel } from './rpc/channel.js';

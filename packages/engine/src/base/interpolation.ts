@@ -1,4 +1,4 @@
-import type { LinearImage } from './srgb.js';
+import type { LinearImage } from './image.js';
 
 export const clamp = (value: number, low: number, high: number): number => Math.min(Math.max(value, low), high);
 

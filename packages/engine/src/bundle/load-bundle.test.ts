@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { BundleError } from '../base/errors.js';
+import { BundleError, MissingBundleError } from '../base/errors.js';
 import { writeBallBundle } from './bundle.fixture.js';
-import { bundleOfKind, findBundle, loadBundle, verifyBundle } from './load-bundle.js';
+import { bundleFolders, bundleOfKind, findBundle, installedBundles, loadBundle, verifyBundle } from './load-bundle.js';
 
 const models = fileURLToPath(new URL('../../../../models', import.meta.url));
 
@@ -124,4 +124,32 @@ test('only a decoder of a box may have no camera', async () => {
     delete manifest.camera;
   });
   await expect(loadBundle(copy)).rejects.toThrow(/is missing, which columns need.*at camera/s);
+});
+
+/** Writes a package, whose folder is not called like its bundle, which is "ball". */
+async function writePackage(): Promise<string> {
+  await writeBallBundle(folder, 'ball', { kind: 'planes' });
+  const directory = join(folder, 'model-ball');
+  await rename(join(folder, 'ball'), directory);
+  return directory;
+}
+
+test('a searched folder that is itself a bundle has the name in its manifest', async () => {
+  const modelPackage = await writePackage();
+  expect(await bundleFolders([join(folder, 'missing'), modelPackage])).toEqual(new Map([['ball', modelPackage]]));
+  expect(await findBundle('ball', [modelPackage])).toMatchObject({ directory: modelPackage });
+});
+
+test('a package with a damaged manifest is listed with the reason', async () => {
+  const modelPackage = await writePackage();
+  await writeFile(join(modelPackage, 'manifest.json'), '{');
+  expect(await installedBundles([modelPackage])).toEqual([
+    { name: 'ball', directory: modelPackage, problem: expect.stringContaining('manifest.json is not valid JSON') },
+  ]);
+});
+
+test('the error for a missing bundle of gen3d names the package that has it', async () => {
+  const finding = findBundle('isnet', [folder]);
+  await expect(finding).rejects.toThrow('The bundle isnet is not installed. `npm install @gen3d/model-isnet` adds it');
+  await expect(finding).rejects.toThrow(MissingBundleError);
 });

@@ -9,8 +9,7 @@ import { ComputeDevice } from '../network/compute-device.js';
 import { localSessions } from '../network/session.js';
 import { openReconstructor } from '../reconstructor.js';
 import { accelerators, isSoftware } from './adapter.js';
-import { readVerdict, saveVerdict } from './check-cache.js';
-import { chooseDevice, inspectDevice } from './choose-device.js';
+import { chooseDevice, inspectDevice, readVerdict, saveVerdict } from './choose-device.js';
 import { findAdapter } from './find-adapter.js';
 import { probe } from './probe.js';
 

@@ -1,9 +1,12 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
+import { readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
 import { BundleError } from '../base/errors.js';
 import type { Bundle } from '../bundle/load-bundle.js';
+import { replaceFile } from '../files.js';
 import type { Adapter } from './adapter.js';
 import { type Accelerator, accelerators, type Device, type Provider } from './adapter.js';
-import { readVerdict, saveVerdict, type Verdict } from './check-cache.js';
 import { isTolerable, tolerance } from './difference.js';
 import { findAdapter, runtimeVersion } from './find-adapter.js';
 import { probe } from './probe.js';
@@ -120,3 +123,46 @@ function checkKey(provider: Provider, { name, driver = '' }: Adapter, { manifest
 const finite = (value: number) => (Number.isFinite(value) ? value : null);
 const percent = (share: number | null) =>
   share === null ? 'infinitely many times' : `${Number((100 * share).toPrecision(2))} %`;
+
+/** null stands for Infinity, which JSON cannot express. */
+const Figure = z.number().nullable();
+
+/** The result of comparing a bundle's outputs on a device with those on the CPU. */
+const Verdict = z.object({
+  rms: Figure,
+  largest: Figure,
+  ms: z.number(),
+  firstMs: z.number(),
+  cpuMs: z.number(),
+  checkedAt: z.string(),
+});
+const Verdicts = z.record(z.string(), Verdict);
+
+export type Verdict = z.infer<typeof Verdict>;
+
+const fileIn = (folder: string) => join(folder, 'device-checks.json');
+
+async function read(folder: string): Promise<Record<string, Verdict>> {
+  const text = await readFile(fileIn(folder), 'utf8').catch(() => '{}');
+  try {
+    return Verdicts.parse(JSON.parse(text));
+  } catch {
+    // A damaged file is ignored: every verdict can be determined again.
+    return {};
+  }
+}
+
+/** Reads the verdict for `key`. Undefined if there is none that can be read. */
+export const readVerdict = async (folder: string, key: string): Promise<Verdict | undefined> =>
+  (await read(folder))[key];
+
+/** Saves a verdict. If the folder is not writable, the next start checks again. */
+export async function saveVerdict(folder: string, key: string, verdict: Verdict): Promise<void> {
+  const draft = `${fileIn(folder)}.${randomBytes(6).toString('hex')}`;
+  try {
+    await writeFile(draft, `${JSON.stringify({ ...(await read(folder)), [key]: verdict }, null, 2)}\n`);
+    await replaceFile(draft, fileIn(folder));
+  } catch {
+    await rm(draft, { force: true }).catch(() => {});
+  }
+}

@@ -7,7 +7,7 @@ import { type BallOptions, ballHalfExtent, writeBallBundle } from '../bundle/bun
 import { bundleOfKind, loadBundle } from '../bundle/load-bundle.js';
 import { onnxFile } from '../bundle/onnx.fixture.js';
 import { paintCutout } from '../photo/cutout.fixture.js';
-import { seededRandom } from '../random-photos.fixture.js';
+import { seededRandom } from '../random-cases.fixture.js';
 import { boxedKind } from './boxed.js';
 import type { BoxManifest } from './boxed-field.js';
 import type { FieldNetworks } from './decoder-kind.js';

@@ -3,7 +3,7 @@ import type { Cutout } from '../base/image.js';
 import { sampleSquare, smoothMin } from '../base/interpolation.js';
 import { matteChannel } from '../photo/frame.js';
 import type { DensityField } from './density-field.js';
-import { densityScale } from './density-scale.js';
+import { densityScale } from './density-field.js';
 import { signedDistance } from './distance-transform.js';
 
 /** Pixels a side of the outline. */

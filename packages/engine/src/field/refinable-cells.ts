@@ -1,4 +1,4 @@
-import type { DensityScale } from './density-scale.js';
+import type { DensityScale } from './density-field.js';
 import type { Lattice } from './lattice.js';
 
 // Corners are numbered x + 2y + 4z.

@@ -1,6 +1,6 @@
 import { EngineError } from '../base/errors.js';
 import type { CameralessField } from './density-field.js';
-import { type DensityScale, densityScale } from './density-scale.js';
+import { type DensityScale, densityScale } from './density-field.js';
 import { Lattice } from './lattice.js';
 import { refinableCells } from './refinable-cells.js';
 

@@ -1,4 +1,4 @@
-import { seededRandom } from '../random-photos.fixture.js';
+import { seededRandom } from '../random-cases.fixture.js';
 import { ball, union } from '../surface/shapes.fixture.js';
 import type { PointDecoder } from './boxed-field.js';
 import type { DensityField } from './density-field.js';

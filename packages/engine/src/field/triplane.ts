@@ -1,7 +1,7 @@
 import type { BoxDecoder } from '../bundle/manifest.js';
 import type { FloatTensor, Session } from '../network/session.js';
-import { exercisedRows, randomNumbers } from '../network/test-numbers.js';
 import type { PointDecoder } from './boxed-field.js';
+import { exercisedRows, randomNumbers } from './decoder-kind.js';
 
 type TriplaneDecoder = Extract<BoxDecoder, { kind: 'planes' }>;
 

@@ -4,8 +4,7 @@ import type { ChosenDevice } from '../device/choose-device.js';
 import type { GenerateOptions } from '../engine.js';
 import type { EngineOptions } from '../engine-device.js';
 import type { DecodedPhoto } from '../photo/decode.js';
-import { type Handlers, type Input, transfer } from '../rpc/channel.js';
-import { Child } from '../rpc/child.js';
+import { Child, type Handlers, type Input, transfer } from '../rpc/channel.js';
 import type {
   NetworkObserver,
   NetworkThread,

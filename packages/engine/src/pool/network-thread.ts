@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { findBundles, openDevice } from '../engine-device.js';
 import type { OpenSession, Session } from '../network/session.js';
 import { Channel, type Handlers, parentChannel, transfer } from '../rpc/channel.js';
-import { lowerPriority } from './lower-priority.js';
 import type { NetworkObserver, Networks, NetworkThread } from './threads.js';
+import { lowerPriority } from './threads.js';
 
 lowerPriority();
 

@@ -1,9 +1,9 @@
 /** A thread that makes models, one at a time. Its networks run in the network thread. */
 import { Engine, type Stage } from '../engine.js';
 import { type Handlers, parentChannel } from '../rpc/channel.js';
-import { lowerPriority } from './lower-priority.js';
 import { RemoteSessions } from './remote-sessions.js';
 import type { PipelineObserver, PipelineThread } from './threads.js';
+import { lowerPriority } from './threads.js';
 
 lowerPriority();
 

@@ -1,3 +1,4 @@
+import { setPriority } from 'node:os';
 import type { MessagePort } from 'node:worker_threads';
 import type { Bundle } from '../bundle/load-bundle.js';
 import type { ChosenDevice } from '../device/choose-device.js';
@@ -70,4 +71,13 @@ export interface PoolProgress extends DeviceTimes {
 export interface PoolGenerated extends Generated, DeviceTimes {
   /** Milliseconds from start to end, without `deviceWaitMs`. */
   readonly engineMs: number;
+}
+
+/**
+ * Gives other threads and processes of the machine precedence, because a pool may use every core, and an API on the
+ * same machine must still respond quickly. On Linux, this lowers the priority of the calling thread and of the threads
+ * it starts.
+ */
+export function lowerPriority(): void {
+  if (process.platform !== 'win32') setPriority(10);
 }

@@ -1,7 +1,7 @@
 import { growingFloats } from '../base/growing.js';
+import type { LinearImage } from '../base/image.js';
 import { sampleColor } from '../base/interpolation.js';
 import type { TexturedMesh } from '../base/mesh.js';
-import type { LinearImage } from '../base/srgb.js';
 import { interpolate, type Raster } from './rasterize.js';
 import { gatherLight, type Studio } from './studio.js';
 

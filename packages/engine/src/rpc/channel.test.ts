@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { MessageChannel, Worker } from 'node:worker_threads';
 import { expect, onTestFinished, test } from 'vitest';
 import { BundleError, EngineError } from '../base/errors.js';
-import { Channel, type Handlers, transfer } from './channel.js';
-import { Child, forkModule } from './child.js';
+import { Channel, Child, forkModule, type Handlers, transfer } from './channel.js';
 
 interface Calculator {
   double(values: Float32Array): Float32Array;

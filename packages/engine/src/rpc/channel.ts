@@ -1,4 +1,4 @@
-import type { ChildProcess } from 'node:child_process';
+import { type ChildProcess, type ForkOptions, fork } from 'node:child_process';
 import type { EventEmitter } from 'node:events';
 import {
   type MessagePort,
@@ -148,3 +148,98 @@ function fromSentError({ type, code, message, stack, cause }: SentError): Error 
   // The log then shows the stack in the other thread.
   return Object.assign(new Error(message, options), stack !== undefined && { stack });
 }
+
+/** Says how a child ended. If it could not be started, or if a thread crashed, it has neither a code nor a signal. */
+export class ExitError extends Error {
+  override readonly name = 'ExitError';
+  readonly code: number | null = null;
+  readonly signal: NodeJS.Signals | null = null;
+  /** True if it was killed because a call exceeded its time limit. */
+  readonly timedOut: boolean = false;
+
+  constructor(message: string, end: Partial<Pick<ExitError, 'code' | 'signal' | 'timedOut' | 'cause'>>) {
+    super(message);
+    Object.assign(this, end);
+  }
+}
+
+/**
+ * Opens a channel to a child process or thread, and reports how the child ends. All pending calls reject with that
+ * `ExitError`, and so do later ones.
+ */
+export class Child<Remote extends Functions<Remote>> extends Channel<Remote> {
+  declare protected readonly endpoint: ChildProcess | Worker | undefined;
+  readonly ended: Promise<ExitError>;
+  #exit: ExitError | undefined;
+  #timeoutMs: number | undefined;
+
+  /** @param name for the message of the `ExitError` */
+  constructor(name: string, start: () => ChildProcess | Worker, handlers?: object) {
+    let endpoint: ChildProcess | Worker | undefined;
+    let problem: unknown;
+    try {
+      endpoint = start();
+    } catch (error) {
+      // `fork` throws some failures, such as ENOMEM, and emits others, such as EAGAIN.
+      problem = error;
+    }
+    super(endpoint, handlers);
+    this.ended = new Promise((resolve) => {
+      const end = (how: string, details: ConstructorParameters<typeof ExitError>[1]) => {
+        this.#exit ??= new ExitError(`the ${name} ${how}`, details);
+        this.rejectPending(this.#exit);
+        resolve(this.#exit);
+      };
+      const fail = (how: string, cause: unknown) => end(`${how}: ${(cause as Error).message}`, { cause });
+      if (!endpoint) return fail('cannot be started', problem);
+      const events: EventEmitter = endpoint;
+      events.on('error', (error: Error) => {
+        if ('terminate' in endpoint) fail('crashed', error);
+        // If there is a process, `exit` follows.
+        else if (endpoint.pid === undefined) fail('cannot be started', error);
+      });
+      events.on('exit', (code: number | null, signal: NodeJS.Signals | null = null) => {
+        const timeoutMs = this.#timeoutMs;
+        if (timeoutMs === undefined) end(`ended with ${signal ?? `code ${code}`}`, { code, signal });
+        else end(`did not respond within ${timeoutMs / 1_000} s`, { code, signal, timedOut: true });
+      });
+    });
+  }
+
+  /** The process id, once the process has been started. */
+  get pid(): number | undefined {
+    return (this.endpoint as ChildProcess | undefined)?.pid;
+  }
+
+  get hasEnded(): boolean {
+    return this.#exit !== undefined;
+  }
+
+  /** A call that takes longer than `timeoutMs` kills the child, because nothing else can interrupt a blocked thread. */
+  override async call<N extends keyof Remote & string>(
+    name: N,
+    input: Input<Remote, N>,
+    { timeoutMs, signal }: { timeoutMs?: number; signal?: AbortSignal | undefined } = {},
+  ): Promise<Output<Remote, N>> {
+    if (this.#exit) throw this.#exit;
+    const timer =
+      timeoutMs &&
+      setTimeout(() => {
+        this.#timeoutMs = timeoutMs;
+        void this.kill();
+      }, timeoutMs);
+    return super.call(name, input, { signal }).finally(() => clearTimeout(timer));
+  }
+
+  /** Ends the child at once. Resolves when it has ended. */
+  kill(): Promise<ExitError> {
+    const { endpoint } = this;
+    if (endpoint && 'terminate' in endpoint) void endpoint.terminate();
+    else endpoint?.kill('SIGKILL');
+    return this.ended;
+  }
+}
+
+/** Starts a module in a child process, which writes to the stderr of this one. */
+export const forkModule = (file: string, options: ForkOptions, args: readonly string[] = []): ChildProcess =>
+  fork(file, args, { execArgv: [], serialization: 'advanced', stdio: ['ignore', 2, 2, 'ipc'], ...options });

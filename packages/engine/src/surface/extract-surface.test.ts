@@ -4,7 +4,7 @@ import { EngineError } from '../base/errors.js';
 import type { TriangleMesh } from '../base/mesh.js';
 import { sampleGrid } from '../field/sample-grid.js';
 import { fieldOf } from '../field/test-fields.fixture.js';
-import { seededRandom } from '../random-photos.fixture.js';
+import { seededRandom } from '../random-cases.fixture.js';
 import { connectedParts } from './clean.js';
 import { collapseEdges } from './collapse-edges.js';
 import { extractSurface } from './extract-surface.js';

@@ -1,6 +1,5 @@
 import { normalOf, type TriangleMesh } from '../base/mesh.js';
-import type { DensityField } from '../field/density-field.js';
-import type { DensityScale } from '../field/density-scale.js';
+import type { DensityField, DensityScale } from '../field/density-field.js';
 import { vertexNormals } from './normals.js';
 
 /** Maximum move of a vertex, as a share of a cell. Beyond it, the slope is not reliable. */

@@ -1,13 +1,57 @@
 import { describe, expect, test } from 'vitest';
 import type { TriangleMesh } from '../base/mesh.js';
+import { seededRandom } from '../random-cases.fixture.js';
 import { clean } from './clean.js';
+import { marchingCubes } from './marching-cubes.js';
+import { mirrorsOf } from './mirror.js';
 import { vertexNormals } from './normals.js';
 import { estimateElevation, pose } from './pose.js';
-import { ball, meshOf, torus } from './shapes.fixture.js';
+import { ball, gridOf, meshOf, torus } from './shapes.fixture.js';
 import { simplify } from './simplify.js';
 import { smooth } from './smooth.js';
 import { enclosedVolume } from './topology.fixture.js';
 import { nonManifoldVertices } from './topology.js';
+
+const eulerCharacteristic = (mesh: TriangleMesh) => mesh.positions.length / 3 - mesh.indices.length / 6;
+
+describe('marching cubes', () => {
+  test('a sphere of radius 0.5 encloses its true volume within 1 % and winds outwards', () => {
+    const mesh = marchingCubes(gridOf(48, ball(0.5)), 0);
+    expect(enclosedVolume(mesh) / ((4 / 3) * Math.PI * 0.5 ** 3)).toBeCloseTo(1, 2);
+    expect(eulerCharacteristic(mesh)).toBe(2);
+  });
+
+  test.each([1, 2, 3, 4, 5, 6, 7, 8])(
+    'white noise, which has every ambiguous cell, gives a closed 2-manifold (seed %i)',
+    (seed) => {
+      const noise = seededRandom(seed);
+      const mesh = marchingCubes(
+        gridOf(20, () => noise() - 0.5),
+        0,
+      );
+      expect(mesh.indices.length).toBeGreaterThan(10_000);
+      expect(nonManifoldVertices(mesh)).toHaveLength(0);
+    },
+  );
+
+  test('a density that never crosses gives an empty mesh', () => {
+    expect(
+      marchingCubes(
+        gridOf(5, () => -1),
+        0,
+      ).indices,
+    ).toHaveLength(0);
+  });
+
+  test('NaN is refused', () => {
+    expect(() =>
+      marchingCubes(
+        gridOf(5, () => Number.NaN),
+        0,
+      ),
+    ).toThrow(RangeError);
+  });
+});
 
 const triangles = (mesh: TriangleMesh) => mesh.indices.length / 3;
 
@@ -154,5 +198,51 @@ describe('upright', () => {
       if (positions[i + 1]! < 0.03) feet.add(`${Math.sign(positions[i]!)} ${Math.sign(positions[i + 2]!)}`);
     }
     expect(feet.size).toBe(4);
+  });
+});
+
+const degree = Math.PI / 180;
+
+/** A cross of two bars, rotated around Y. The second bar is across the far half of the first. */
+const cross = (turn: number) => {
+  const [sin, cos] = [Math.sin(turn), Math.cos(turn)];
+  return meshOf(64, (x, y, z) => {
+    const [across, ahead] = [cos * x - sin * z, sin * x + cos * z];
+    const bar = 0.12 - Math.hypot(across, y, Math.max(Math.abs(ahead) - 0.65, 0));
+    const beam = 0.12 - Math.hypot(Math.max(Math.abs(across) - 0.4, 0), y, ahead - 0.35);
+    return Math.max(bar, beam);
+  });
+};
+
+describe('mirrorsOf', () => {
+  test.each([0, 35, 130])('finds the plane through the long bar of a cross turned by %i degrees', (turn) => {
+    const [found] = mirrorsOf(cross(turn * degree), 0);
+    const across = found!.normal[0] * Math.cos(turn * degree) - found!.normal[2] * Math.sin(turn * degree);
+    expect(Math.abs(across)).toBeGreaterThan(0.998);
+    expect(Math.abs(found!.offset)).toBeLessThan(0.02);
+  });
+
+  test('finds no plane in a corkscrew', () => {
+    const corkscrew = meshOf(64, (x, y, z) => {
+      const rise = y - 0.25 * Math.atan2(z, x);
+      return 0.12 - Math.hypot(Math.hypot(x, z) - 0.5, rise);
+    });
+    expect(mirrorsOf(corkscrew, 0)).toEqual([]);
+  });
+
+  test('leaves out planes that separate the front from the back', () => {
+    for (const { normal } of mirrorsOf(cross(90 * degree), 0)) {
+      expect(Math.abs(normal[2])).toBeLessThan(Math.cos(29 * degree));
+    }
+  });
+
+  test('finds no plane in a bottle, which every upright plane mirrors', () => {
+    const bottle = meshOf(64, (x, y, z) => {
+      const radius = y < 0.2 ? 0.35 : 0.14;
+      // Dents that wind around the bottle: no plane mirrors them, as none mirrors the errors of a reconstruction.
+      const dent = 0.02 * Math.sin(3 * Math.atan2(z, x) + 12 * y);
+      return Math.min(radius + dent - Math.hypot(x, z), 0.7 - Math.abs(y));
+    });
+    expect(mirrorsOf(bottle, 0)).toEqual([]);
   });
 });

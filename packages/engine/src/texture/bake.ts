@@ -1,8 +1,8 @@
 import type { Camera } from '../base/camera.js';
 import type { Cutout, RgbaImage } from '../base/image.js';
+import { byteOfLinear, type LinearImage, linearImage, linearOfSrgb } from '../base/image.js';
 import { sampleColor } from '../base/interpolation.js';
 import { type TexturedMesh, type TriangleMesh, vertexNeighbors } from '../base/mesh.js';
-import { byteOfLinear, type LinearImage, linearImage, linearOfSrgb } from '../base/srgb.js';
 import { resample } from '../photo/resample.js';
 import { depthMap } from '../render/rasterize.js';
 import { photoView } from '../render/view.js';

@@ -1,8 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { seededRandom } from '../../../engine/src/random-photos.fixture.js';
-import { soak } from '../../../engine/src/soak.fixture.js';
+import { seededRandom, soak } from '../../../engine/src/random-cases.fixture.js';
 import { assertInside } from './byte-source.js';
 import { readIndex } from './read-checkpoint.js';
 import { CheckpointError, elementCount, itemSizes } from './tensor-record.js';

@@ -1,4 +1,14 @@
 import sharp, { type Sharp } from 'sharp';
+import { inject } from 'vitest';
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    soak: boolean;
+  }
+}
+
+/** Whether this is the long run, `npm run test:soak`. */
+export const soak = inject('soak');
 
 /** Generates pseudo-random numbers in 0..1 from a seed (mulberry32). */
 export function seededRandom(seed: number): () => number {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { byteOfLinear, linearOfSrgb } from './srgb.js';
+import { byteOfLinear, linearOfSrgb } from './image.js';
 
 test('every byte survives the way to linear light and back', () => {
   for (let byte = 0; byte < 256; byte++) expect(byteOfLinear(linearOfSrgb(byte / 255))).toBe(byte);
