@@ -27,8 +27,7 @@ import { openStore } from './data/installation/open-stores.js';
 import { deleteJob } from './data/jobs/deletion.js';
 import { cancel } from './data/jobs/lifecycle.js';
 import { listDeadLetters, replayDeadLetters } from './data/webhooks/dead-letters.js';
-import { Endpoints } from './data/webhooks/endpoints.js';
-import { SecretBox } from './data/webhooks/secret-box.js';
+import { Endpoints, SecretBox } from './data/webhooks/endpoints.js';
 
 export interface AdminAccount {
   account_id: string;

@@ -4,8 +4,7 @@ import { isPostgresUrl } from './cluster/postgres/connections.js';
 import { postgres } from './cluster/postgres/postgres.js';
 import { openBucket } from './cluster/s3/file-stores.js';
 import { sqlite } from './data/db/sqlite.js';
-import type { Edges } from './data/installation/edges.js';
-import { openFolders } from './data/installation/file-stores.js';
+import { type Edges, openFolders } from './data/installation/edges.js';
 
 /** This is the composition root. Apart from index.ts and entry/, no other module imports both the core and cluster/. */
 export const edges: Edges = {

@@ -20,8 +20,7 @@ import {
   finishDeletions,
   forgetDeletions,
 } from '../src/data/jobs/deletion.js';
-import { deleteOldJobs } from '../src/data/jobs/retention.js';
-import { retentionTime } from '../src/data/jobs/retention-clock.js';
+import { deleteOldJobs, retentionTime } from '../src/data/jobs/retention.js';
 import { edges } from '../src/edges.js';
 import { openAdmin } from '../src/index.js';
 import { ballPhoto } from './ball-photo.js';

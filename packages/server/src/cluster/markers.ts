@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import { writeDurably } from '../base/durable-file.js';
 import type { DatabaseIdentity } from '../data/db/database.js';
-import type { FileStores } from '../data/installation/file-stores.js';
+import type { FileStores } from '../data/installation/edges.js';
 import type { Store } from '../data/installation/open-stores.js';
 
 /** Folder of the location markers: one file per database that uses the location. */

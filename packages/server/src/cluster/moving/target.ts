@@ -2,9 +2,8 @@ import { sql } from 'kysely';
 import { AdminError } from '../../base/errors.js';
 import { fingerprintOf, type ServerKeys, textOf } from '../../base/server-key.js';
 import type { Db, Queryable } from '../../data/db/database.js';
-import { advisoryLock } from '../../data/db/locks.js';
 import { currentTime } from '../../data/db/time.js';
-import { transaction } from '../../data/db/transaction.js';
+import { advisoryLock, transaction } from '../../data/db/transaction.js';
 import { withSharedTables } from '../postgres/shared-tables.js';
 import { copiedTableNames } from './copied-tables.js';
 

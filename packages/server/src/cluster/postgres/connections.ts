@@ -2,8 +2,7 @@ import type { PostgresPool, PostgresPoolClient } from 'kysely';
 import pg from 'pg';
 import { ConfigError } from '../../base/errors.js';
 import type { DatabaseOptions } from '../../data/db/database.js';
-import { Outage } from '../../data/db/outage.js';
-import { DatabaseUnavailableError } from '../../data/db/unavailable.js';
+import { DatabaseUnavailableError, Outage } from '../../data/db/unavailable.js';
 
 const connectTimeoutMs = 5_000;
 /** Our statements take milliseconds. After this long without a response, the connection counts as lost. */

@@ -2,8 +2,8 @@ import type { Transaction } from 'kysely';
 import { ConfigError } from '../../base/errors.js';
 import { fingerprintOf, keysOf, newKey, rotated, type ServerKeys, textOf } from '../../base/server-key.js';
 import type { Db } from '../../data/db/database.js';
-import { advisoryLock } from '../../data/db/locks.js';
 import type { Tables } from '../../data/db/tables.js';
+import { advisoryLock } from '../../data/db/transaction.js';
 import { withSharedTables } from './shared-tables.js';
 
 /**

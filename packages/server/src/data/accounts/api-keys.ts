@@ -1,15 +1,19 @@
 import { timingSafeEqual } from 'node:crypto';
 import { apiKeyPrefix } from '@gen3d/schema';
 import { sql } from 'kysely';
+import type { Logger } from 'pino';
 import { newUlid, randomToken } from '../../base/ids.js';
-import type { KeyRing } from '../../base/key-ring.js';
-import { hmac } from '../../base/server-key.js';
+import { toMicroUsd } from '../../base/money.js';
+import { hmac, type KeyRing } from '../../base/server-key.js';
 import { isoTime } from '../../base/time.js';
+import type { Config } from '../../config.js';
 import { maxRowsRead } from '../db/bounds.js';
-import type { Queryable } from '../db/database.js';
+import type { Db, Queryable } from '../db/database.js';
 import { type Parameters, prepared } from '../db/prepared.js';
-import type { Time } from '../db/time.js';
-import { lockAccount } from './accounts.js';
+import { currentTime, type Time } from '../db/time.js';
+import { advisoryLock, transaction } from '../db/transaction.js';
+import { failureReason } from '../db/unavailable.js';
+import { createAccount, lockAccount } from './accounts.js';
 import { QuotaError, quotas } from './quotas.js';
 
 const purpose = 'api-keys';
@@ -148,4 +152,56 @@ export async function revokeKey(db: Queryable, keyId: string, now: Time, account
     await db.updateTable('accounts').set({ key_revoked_at: now }).where('id', '=', key.account_id).execute();
   }
   return true;
+}
+
+const intervalMs = 60_000;
+
+/** Records when API keys were last used, each at most once a minute, so that reads do not cause a write each. */
+export class KeyUse {
+  readonly #db: Db;
+  readonly #log: Logger;
+  /** When the use of each key was recorded last, by key id, on this process's clock. */
+  readonly #recordedAt = new Map<string, number>();
+
+  constructor(db: Db, log: Logger) {
+    this.#db = db;
+    this.#log = log;
+  }
+
+  /** Returns immediately. A failure is only logged. */
+  record(keyId: string): void {
+    const now = performance.now();
+    const recordedAt = this.#recordedAt.get(keyId);
+    if (recordedAt !== undefined && now - recordedAt < intervalMs) return;
+    this.#recordedAt.set(keyId, now);
+    this.#db
+      .updateTable('api_keys')
+      .set({ last_used_at: currentTime(this.#db) })
+      .where('id', '=', keyId)
+      .execute()
+      .catch((error: unknown) => this.#log.warn({ keyId, ...failureReason(error) }, 'cannot record the use of a key'));
+  }
+}
+
+export interface Bootstrap {
+  accountId: string;
+  apiKey: string;
+  /** False if the key comes from the settings, so it need not be printed. */
+  generated: boolean;
+}
+
+/** Creates the account `default` with a key and a balance if there are no accounts. */
+export async function bootstrap(db: Db, keys: ApiKeys, config: Config, now: Time): Promise<Bootstrap | undefined> {
+  return transaction(db, async (trx) => {
+    await advisoryLock(trx, 'bootstrap');
+    const any = await trx.selectFrom('accounts').select('id').where('sandbox', '=', 0).limit(1).executeTakeFirst();
+    if (any) return undefined;
+    const balance = toMicroUsd(config.bootstrapBalanceUsd);
+    const account = await createAccount(trx, { name: 'default', balance }, now);
+    const { apiKey } = await keys.create(trx, account.id, now, {
+      name: 'first start',
+      apiKey: config.bootstrapApiKey,
+    });
+    return { accountId: account.id, apiKey, generated: config.bootstrapApiKey === undefined };
+  });
 }

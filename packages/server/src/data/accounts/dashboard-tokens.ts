@@ -1,6 +1,5 @@
 import { randomToken } from '../../base/ids.js';
-import type { KeyRing } from '../../base/key-ring.js';
-import { hmac } from '../../base/server-key.js';
+import { hmac, type KeyRing } from '../../base/server-key.js';
 import { dayMs } from '../../base/time.js';
 import { maxRowsRead } from '../db/bounds.js';
 import type { Db, Queryable } from '../db/database.js';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { newAccount, temporaryDatabase } from '../../../test/kit.js';
-import { KeyRing } from '../../base/key-ring.js';
+import { KeyRing } from '../../base/server-key.js';
 import { transaction } from '../db/transaction.js';
 import { deleteAccount } from './accounts.js';
 import { ApiKeys, listKeys, revokeKey } from './api-keys.js';

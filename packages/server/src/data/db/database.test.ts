@@ -13,10 +13,9 @@ import {
 } from '../../../test/kit.js';
 import { openDatabase } from '../../../test/open-database.js';
 import { type Db, kindOf } from './database.js';
-import { forUpdate } from './locks.js';
 import { migrate } from './open.js';
 import { after, currentTime, readTime } from './time.js';
-import { transaction } from './transaction.js';
+import { forUpdate, transaction } from './transaction.js';
 
 /** A database at a location that other connections can open, too. */
 async function sharedDatabase(): Promise<{ location: string; open: () => Db }> {

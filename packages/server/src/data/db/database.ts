@@ -90,7 +90,7 @@ export type Db = Kysely<Tables>;
 /** Functions with this parameter accept the database, or a transaction. */
 export type Queryable = Db | Transaction<Tables>;
 
-/** Locks of a row; locks.ts explains them. */
+/** Locks of a row; transaction.ts explains them. */
 export type RowLock = 'update' | 'noKeyUpdate' | 'updateSkipLocked' | 'keyShare';
 
 export interface DatabaseOptions {

@@ -1,8 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { CompiledQuery, type DatabaseConnection, type Driver, type QueryResult } from 'kysely';
-import type { Outage } from './outage.js';
 import { isBusy, isDamage, type SqliteConnection, type SqliteStatement } from './sqlite-connection.js';
-import { DatabaseLockedError } from './unavailable.js';
+import { DatabaseLockedError, type Outage } from './unavailable.js';
 
 /** Compiled statements to keep. The code has far fewer; this only bounds `in (…)` lists of varying length. */
 const maxStatements = 500;

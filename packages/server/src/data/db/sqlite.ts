@@ -7,7 +7,6 @@ import type { Logger } from 'pino';
 import { ConfigError } from '../../base/errors.js';
 import { keysInFile, rotated, writeKeys } from '../../base/server-key.js';
 import type { DatabaseIdentity, DatabaseKind } from './database.js';
-import { Outage } from './outage.js';
 import {
   isBusy,
   isDamage,
@@ -17,6 +16,7 @@ import {
   type SqliteConnection,
 } from './sqlite-connection.js';
 import { SqliteWalDriver } from './sqlite-driver.js';
+import { Outage } from './unavailable.js';
 
 /** Applies only to opening the database, which blocks the event loop. */
 const openTimeoutMs = 5_000;

@@ -36,7 +36,7 @@ export interface Tables {
     /** The key's last four characters, by which people recognize it. */
     ending: string;
     created_at: number;
-    /** Updated at most once a minute; see accounts/key-use.ts. */
+    /** Updated at most once a minute; see `KeyUse` in accounts/api-keys.ts. */
     last_used_at: number | null;
     revoked_at: number | null;
   };
@@ -83,7 +83,7 @@ export interface Tables {
   webhook_endpoints: {
     account_id: string;
     url: string;
-    /** Encrypted under the server key; see webhooks/secret-box.ts. */
+    /** Encrypted under the server key; see webhooks/endpoints.ts. */
     sealed_secret: string;
     /** 1 if it receives only the events of jobs that have ended. */
     final_only: Generated<number>;
@@ -152,7 +152,7 @@ export interface Tables {
     detail: string | null;
     created_at: number;
   };
-  /** At most one row: the last deletion of old records; see jobs/retention-clock.ts. */
+  /** At most one row: the last deletion of old records; see jobs/retention.ts. */
   clean_up: {
     id: number;
     last_at: number;

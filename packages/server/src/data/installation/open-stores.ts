@@ -1,12 +1,11 @@
 import type { Logger } from 'pino';
-import { KeyRing } from '../../base/key-ring.js';
+import { KeyRing } from '../../base/server-key.js';
 import type { Config } from '../../config.js';
 import { ApiKeys } from '../accounts/api-keys.js';
 import type { DatabaseKind, Db } from '../db/database.js';
 import { migrate, openDatabase } from '../db/open.js';
 import { type DataDir, openDataDir } from './data-dir.js';
-import type { Edges } from './edges.js';
-import type { FileStores } from './file-stores.js';
+import type { Edges, FileStores } from './edges.js';
 
 /** The stores of an installation, opened and migrated. */
 export interface Store {

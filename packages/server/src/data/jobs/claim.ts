@@ -1,9 +1,9 @@
 import { sql } from 'kysely';
 import { randomToken } from '../../base/ids.js';
 import type { Db, Queryable } from '../db/database.js';
-import { forUpdateSkipLocked } from '../db/locks.js';
 import type { JobRow } from '../db/tables.js';
 import { after, isUnleased, type Time } from '../db/time.js';
+import { forUpdateSkipLocked } from '../db/transaction.js';
 import { type Lease, maxAttempts } from './lifecycle.js';
 import type { StageTimes } from './stage-times.js';
 

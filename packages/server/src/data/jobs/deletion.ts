@@ -4,9 +4,8 @@ import { dayMs } from '../../base/time.js';
 import type { AssetStore } from '../assets/asset-store.js';
 import { inBatches } from '../db/bounds.js';
 import type { Db, Queryable } from '../db/database.js';
-import { forUpdate } from '../db/locks.js';
 import type { Time } from '../db/time.js';
-import { transaction } from '../db/transaction.js';
+import { forUpdate, transaction } from '../db/transaction.js';
 import type { InputStore } from '../inputs/input-store.js';
 
 // A job is deleted in two steps. One transaction removes its rows, and records the deletion as pending. Then its files are

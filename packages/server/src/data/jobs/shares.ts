@@ -1,8 +1,7 @@
 import { randomToken } from '../../base/ids.js';
 import type { Db, Queryable } from '../db/database.js';
-import { forKeyShare } from '../db/locks.js';
 import type { Tables } from '../db/tables.js';
-import { transaction } from '../db/transaction.js';
+import { forKeyShare, transaction } from '../db/transaction.js';
 
 /**
  * Gives a finished model a public page. Repeated calls keep its URL. Returns false if the account has no such model.

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { kindOf, type Queryable } from '../db/database.js';
-import { forNoKeyUpdate } from '../db/locks.js';
 import type { JobRow } from '../db/tables.js';
+import { forNoKeyUpdate } from '../db/transaction.js';
 
 // Accounts take turns at inference: start-time fair queueing with jobs of equal length. Jobs are claimed by turn, then by
 // id. A new job gets the turn after its account's latest one that is open or has started inference, so an account's batch

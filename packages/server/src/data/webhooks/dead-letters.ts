@@ -3,9 +3,9 @@ import { dayMs } from '../../base/time.js';
 import { quotas } from '../accounts/quotas.js';
 import { inBatches } from '../db/bounds.js';
 import type { Db } from '../db/database.js';
-import { forKeyShare, forUpdateSkipLocked } from '../db/locks.js';
 import type { OutboxRow } from '../db/tables.js';
 import type { Time } from '../db/time.js';
+import { forKeyShare, forUpdateSkipLocked } from '../db/transaction.js';
 
 const keptMs = limits.deadLetterDays * dayMs;
 

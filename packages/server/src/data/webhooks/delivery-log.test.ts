@@ -3,15 +3,14 @@ import type { ServerResponse } from 'node:http';
 import { signatureHeader, timestampHeader } from '@gen3d/schema';
 import { expect, onTestFinished, test } from 'vitest';
 import { newAccount, silent, site, temporaryDatabase, until } from '../../../test/kit.js';
-import { KeyRing } from '../../base/key-ring.js';
 import { guardedAgent } from '../../base/net/guarded-agent.js';
+import { KeyRing } from '../../base/server-key.js';
 import { dayMs } from '../../base/time.js';
 import { Delivery } from '../../work/webhooks/delivery.js';
 import { sign } from '../../work/webhooks/post-event.js';
 import { deleteOldDeliveries, type Exchange, logDelivery, maxAttemptsKept } from './delivery-log.js';
-import { Endpoints } from './endpoints.js';
+import { Endpoints, SecretBox } from './endpoints.js';
 import { recordPing } from './outbox.js';
-import { SecretBox } from './secret-box.js';
 
 /** Sends a ping to a receiver with this response, and waits until the log has `count` attempts. */
 async function logOfPing(receiver: string | ((response: ServerResponse) => void), count = 1) {

@@ -4,8 +4,8 @@ import { newUlid } from '../../base/ids.js';
 import { dayMs } from '../../base/time.js';
 import { inBatches } from '../db/bounds.js';
 import type { Db, Queryable } from '../db/database.js';
-import { forUpdateSkipLocked } from '../db/locks.js';
 import type { OutboxRow } from '../db/tables.js';
+import { forUpdateSkipLocked } from '../db/transaction.js';
 
 /** How many attempts are kept per account. A job causes about ten. */
 export const maxAttemptsKept = 500;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { eventsOf, newAccount, newJob, temporaryDatabase, withEndpoint } from '../../../test/kit.js';
-import { KeyRing } from '../../base/key-ring.js';
+import { KeyRing } from '../../base/server-key.js';
 import { ApiKeys, revokeKey } from '../accounts/api-keys.js';
 import type { Db } from '../db/database.js';
 import { cancel } from '../jobs/lifecycle.js';

@@ -1,14 +1,12 @@
 import { webhookSecretPrefix } from '@gen3d/schema';
 import type { Insertable, Transaction } from 'kysely';
-import type { KeyRing } from '../../base/key-ring.js';
-import { hmac } from '../../base/server-key.js';
+import { hmac, type KeyRing } from '../../base/server-key.js';
 import { quotas } from '../accounts/quotas.js';
 import { inBatches } from '../db/bounds.js';
 import type { Db, Queryable } from '../db/database.js';
-import { advisoryLock, forUpdateSkipLocked } from '../db/locks.js';
 import type { EventRow, Tables } from '../db/tables.js';
 import { after, type Time } from '../db/time.js';
-import { transaction } from '../db/transaction.js';
+import { advisoryLock, forUpdateSkipLocked, transaction } from '../db/transaction.js';
 
 /** After this long without a poll, a listener has expired, and no further events are recorded for it. */
 export const listenerLifetimeMs = 60_000;

@@ -2,11 +2,10 @@ import { isTerminal } from '@gen3d/schema';
 import { type RawBuilder, sql } from 'kysely';
 import { newUlid, randomToken } from '../../base/ids.js';
 import type { Db, Queryable } from '../db/database.js';
-import { forKeyShare, forUpdateSkipLocked } from '../db/locks.js';
 import { type Parameters, prepared } from '../db/prepared.js';
 import type { JobRow, NewOutboxRow, OutboxRow } from '../db/tables.js';
 import { after, isUnleased, type Time } from '../db/time.js';
-import { transaction } from '../db/transaction.js';
+import { forKeyShare, forUpdateSkipLocked, transaction } from '../db/transaction.js';
 import { copyToListeners } from './listeners.js';
 import { isPaused, resume } from './pauses.js';
 

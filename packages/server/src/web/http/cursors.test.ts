@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { newUlid } from '../../base/ids.js';
-import { KeyRing } from '../../base/key-ring.js';
+import { KeyRing } from '../../base/server-key.js';
 import { Cursors } from './cursors.js';
 
 const cursors = new Cursors(new KeyRing([randomBytes(32)]));

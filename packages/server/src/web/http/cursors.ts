@@ -1,6 +1,5 @@
 import { timingSafeEqual } from 'node:crypto';
-import type { KeyRing } from '../../base/key-ring.js';
-import { hmac } from '../../base/server-key.js';
+import { hmac, type KeyRing } from '../../base/server-key.js';
 import { invalidCursor } from './responses.js';
 
 const ulidLength = 26;

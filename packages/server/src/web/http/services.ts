@@ -1,8 +1,7 @@
 import type { Logger } from 'pino';
 import type { Config } from '../../config.js';
-import type { ApiKeys } from '../../data/accounts/api-keys.js';
+import type { ApiKeys, KeyUse } from '../../data/accounts/api-keys.js';
 import type { DashboardTokens } from '../../data/accounts/dashboard-tokens.js';
-import type { KeyUse } from '../../data/accounts/key-use.js';
 import type { Db } from '../../data/db/database.js';
 import type { InputStore } from '../../data/inputs/input-store.js';
 import type { JobStores, Sample } from '../../data/jobs/create.js';

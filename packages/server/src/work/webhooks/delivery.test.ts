@@ -12,8 +12,8 @@ import {
   temporaryDatabase,
   until,
 } from '../../../test/kit.js';
-import { KeyRing } from '../../base/key-ring.js';
 import { guardedAgent } from '../../base/net/guarded-agent.js';
+import { KeyRing } from '../../base/server-key.js';
 import type { Db } from '../../data/db/database.js';
 import { claim } from '../../data/jobs/claim.js';
 import { deleteJob } from '../../data/jobs/deletion.js';
@@ -25,10 +25,9 @@ import {
   listDeadLetters,
   replayDeadLetters,
 } from '../../data/webhooks/dead-letters.js';
-import { Endpoints } from '../../data/webhooks/endpoints.js';
+import { Endpoints, SecretBox } from '../../data/webhooks/endpoints.js';
 import { claimDeliveries, nextDue, recordPing, recordTaskUpdated } from '../../data/webhooks/outbox.js';
 import { noteOutcome } from '../../data/webhooks/pauses.js';
-import { SecretBox } from '../../data/webhooks/secret-box.js';
 import { Delivery, type DeliveryOptions, retryAt } from './delivery.js';
 import { DeliverySlots } from './delivery-slots.js';
 import { sign } from './post-event.js';

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { KeyRing } from './key-ring.js';
-import { hmac, newKey } from './server-key.js';
+import { hmac, KeyRing, newKey } from './server-key.js';
 
 const purpose = 'api-keys';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { site } from '../../../test/kit.js';
-import { visibilityProblem } from './visibility.js';
+import { visibilityProblem } from './sample.js';
 
 test('public assets cause no warning', async () => {
   const url = await site((_request, response) => response.end('glTF'));

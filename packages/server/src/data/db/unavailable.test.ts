@@ -1,7 +1,6 @@
 import pino from 'pino';
 import { expect, test } from 'vitest';
-import { Outage } from './outage.js';
-import { DatabaseUnavailableError } from './unavailable.js';
+import { DatabaseUnavailableError, Outage } from './unavailable.js';
 
 function setUp() {
   const logged: Record<string, unknown>[] = [];
