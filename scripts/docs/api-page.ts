@@ -8,7 +8,7 @@ import {
   TaskUpdatedEvent,
 } from '../../packages/schema/src/index.js';
 import { openApiDocument } from '../../packages/schema/src/openapi.js';
-import { code, page, table } from './write-markdown.js';
+import { code, page, table } from './markdown.js';
 
 /** The parts of OpenAPI 3.1 that our document uses. */
 interface Schema {

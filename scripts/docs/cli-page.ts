@@ -2,7 +2,7 @@ import type { Argument, Command, Option } from 'commander';
 import { exitCode } from '../../packages/cli/src/exit/failure.js';
 import { completeProgram } from '../../packages/cli/src/program.js';
 import { describeArgument, describeCommand, describeOption } from '../../packages/cli/src/terminal/help.js';
-import { code, page, table, withUrlsAsCode } from './write-markdown.js';
+import { code, page, table, withUrlsAsCode } from './markdown.js';
 
 const exitCodes: Record<keyof typeof exitCode, string> = {
   done: 'done',

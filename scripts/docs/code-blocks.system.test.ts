@@ -4,9 +4,8 @@ import { dirname, join } from 'node:path';
 import ts from 'typescript';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
-import { refusalOf } from './command-line.js';
 import { type Block, pages, root } from './markdown.js';
-import { commandsIn, type Words } from './shell-commands.js';
+import { commandsIn, refusalOf, type Words } from './shell-commands.js';
 
 const all = pages();
 const blocks = all.flatMap((page) => page.blocks);

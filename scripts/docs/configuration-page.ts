@@ -1,6 +1,6 @@
 import { homedir } from 'node:os';
 import { defaultDataDir, settings } from '../../packages/server/src/config.js';
-import { code, page, table, withUrlsAsCode } from './write-markdown.js';
+import { code, page, table, withUrlsAsCode } from './markdown.js';
 
 /** docs/configuration.md: every setting of the server, from the schema that describes and checks them. */
 export function configurationPage(): string {

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
 import * as values from '../../packages/sdk/src/index.js';
-import { code, page, table } from './write-markdown.js';
+import { code, page, table } from './markdown.js';
 
 const sdk = fileURLToPath(new URL('../../packages/sdk/', import.meta.url));
 

@@ -1,7 +1,9 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
+import { join, parse } from 'node:path';
+import { readModel } from '../../packages/convert/dist/index.js';
 import { renderView } from '../../packages/engine/dist/index.js';
-import { requireFrom } from '../repository.mjs';
-import { readGlb } from './read-glb.mjs';
+import { Failed } from '../processes.mjs';
+import { demoPhotos, requireFrom, root } from '../repository.mjs';
 
 /** @type {typeof import('sharp').default} */
 const sharp = requireFrom('engine')('sharp');
@@ -63,3 +65,28 @@ export const tile = (images, columns, size) =>
       top: Math.floor(index / columns) * size,
     })),
   );
+
+/**
+ * Reads the mesh and the decoded base color texture of a GLB that the engine wrote.
+ *
+ * @param {Uint8Array} glb
+ * @returns {Promise<{
+ *   mesh: import('../../packages/engine/dist/index.js').TexturedMesh,
+ *   baseColor: import('../../packages/engine/dist/index.js').RgbaImage,
+ * }>}
+ */
+export async function readGlb(glb) {
+  const { parts, materials } = await readModel(glb);
+  const [{ positions, normals, uvs, indices }] = parts;
+  const { texture } = materials[0];
+  if (!normals || !uvs || !texture) throw new TypeError('The GLB was not written by the engine');
+  const { data, info } = await sharp(texture.bytes).ensureAlpha().raw().toBuffer({ resolveWithObject: true });
+  return { mesh: { positions, normals, uvs, indices }, baseColor: { width: info.width, height: info.height, data } };
+}
+
+/** The demo photos with the models that `npm run demo` has made of them. */
+export function demoModels() {
+  const models = demoPhotos().map((photo) => ({ photo, glb: join(root, `demo-output/${parse(photo).name}.glb`) }));
+  if (!models.every(({ glb }) => existsSync(glb))) throw new Failed('Run `npm run demo` first: it makes the models.');
+  return models;
+}

@@ -10,8 +10,7 @@ import { nodeTools } from '../../packages/convert/dist/node.js';
 import { renderView } from '../../packages/engine/dist/index.js';
 import { main } from '../processes.mjs';
 import { requireFrom, root } from '../repository.mjs';
-import { tile, views } from './contact-sheet.mjs';
-import { demoModels } from './demo-models.mjs';
+import { demoModels, tile, views } from './contact-sheet.mjs';
 import { openThree } from './three-page.mjs';
 
 /** @type {typeof import('sharp').default} */

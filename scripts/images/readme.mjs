@@ -3,8 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { main } from '../processes.mjs';
 import { root } from '../repository.mjs';
-import { contactSheet } from './contact-sheet.mjs';
-import { demoModels } from './demo-models.mjs';
+import { contactSheet, demoModels } from './contact-sheet.mjs';
 
 await main(async () => {
   const models = demoModels();

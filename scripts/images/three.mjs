@@ -6,8 +6,7 @@ import { writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { main } from '../processes.mjs';
 import { requireFrom, root } from '../repository.mjs';
-import { contactSheet, tile, views } from './contact-sheet.mjs';
-import { demoModels } from './demo-models.mjs';
+import { contactSheet, demoModels, tile, views } from './contact-sheet.mjs';
 import { openThree } from './three-page.mjs';
 
 /** @type {typeof import('sharp').default} */

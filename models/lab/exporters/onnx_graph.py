@@ -12,7 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 OPSET = 20
 
-# Values that share a scale in a graph of 8 bits, as in packages/weights/src/skeleton/quantize.ts.
+# Values that share a scale in a graph of 8 bits, as in packages/weights/src/skeleton/convert-weights.ts.
 BLOCK = 128
 
 

@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { Engine, loadBundle } from '../../../packages/engine/dist/index.js';
 import { row, sum } from '../../../scripts/bench/figures.mjs';
-import { readGlb } from '../../../scripts/images/read-glb.mjs';
+import { readGlb } from '../../../scripts/images/contact-sheet.mjs';
 import { Failed } from '../../../scripts/processes.mjs';
 import { requireFrom, root } from '../../../scripts/repository.mjs';
 import { compare, tolerances } from './compare.mjs';

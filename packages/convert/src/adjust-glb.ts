@@ -3,7 +3,7 @@ import { ALL_EXTENSIONS } from '@gltf-transform/extensions';
 import { dequantize, draco, meshopt, simplify, textureCompress } from '@gltf-transform/functions';
 import { MeshoptDecoder, MeshoptEncoder, MeshoptSimplifier } from 'meshoptimizer';
 import sharp from 'sharp';
-import type { AdjustGlb, GlbFigures, GlbOptions } from './model-tools.js';
+import type { AdjustGlb, GlbFigures, GlbOptions } from './convert-model.js';
 import type { ModelSize } from './options.js';
 import { type Extent, scaleTo } from './place-model.js';
 import { readGlb, requiredExtensions } from './read-glb.js';

@@ -1,10 +1,11 @@
 import { ConversionError } from './conversion-error.js';
 import { cutFlatFoot, type FlatFoot } from './flat-foot.js';
 import { type ModelContent, type ModelFile, readModel } from './model-parts.js';
-import type { AdjustGlb, GlbFigures, ModelTools } from './model-tools.js';
 import { writeObj } from './obj.js';
 import { defaultPrintSize, type ModelFormat, type ModelOptions, printFormats } from './options.js';
+import type { Extent } from './place-model.js';
 import { boxAround, placeModel, scaleTo } from './place-model.js';
+import type { DecodeTexture } from './ply.js';
 import { writePly } from './ply.js';
 import { checkPrint, describePrint, type PrintCheck } from './print-check.js';
 import { requiredExtensions } from './read-glb.js';
@@ -188,4 +189,36 @@ function footNote({ height, area, stands }: FlatFoot, scale: number): string {
   const cut = `Flat base: the lowest ${Number((height * scale).toPrecision(2))} mm are cut off`;
   const foot = `the foot has ${Number(((area * scale ** 2) / 100).toPrecision(3))} cm²`;
   return `${cut}, ${foot}${stands ? '' : ', and the model may still fall over, so print it with a brim'}.`;
+}
+
+/** Options that change a GLB without converting it. */
+export type GlbOptions = {
+  readonly [name in 'size' | 'triangles' | 'texture' | 'textureFormat' | 'compress']?: ModelOptions[name] | undefined;
+};
+
+export interface GlbFigures {
+  readonly triangles: number;
+  /** The longest side of the largest texture in pixels, or 0 without textures. */
+  readonly texture: number;
+  readonly bytes: number;
+}
+
+export interface AdjustedGlb {
+  readonly glb: Uint8Array;
+  readonly before: GlbFigures;
+  readonly after: GlbFigures;
+  /** The new size in meters. */
+  readonly extent: Extent;
+}
+
+export type AdjustGlb = (glb: Uint8Array, options: GlbOptions) => Promise<AdjustedGlb>;
+
+/** Functions that Node and browsers implement differently. In Node, use `nodeTools`. */
+export interface ModelTools {
+  /** Only PLY needs it: its vertices have the colors of the texture. */
+  readonly decodeTexture: DecodeTexture;
+  /** Makes the PNG that file managers and slicers show for a 3MF. */
+  readonly renderThumbnail?: (model: ModelContent) => Promise<Uint8Array>;
+  /** GLBs and the options for triangles, textures and compression need it, and so do compressed GLBs. */
+  readonly adjustGlb?: AdjustGlb;
 }

@@ -1,7 +1,6 @@
 import earcut from 'earcut';
 import type { ModelContent, ModelPart } from './model-parts.js';
-import { cross, dot, type Vector } from './vectors.js';
-import { cornersOf, openEdges, type WeldedMesh, weld } from './weld.js';
+import { cornersOf, cross, dot, openEdges, type Vector, type WeldedMesh, weld } from './weld.js';
 
 /** Cuts are tried at these heights, as shares of the model's height. */
 const cuts = [0.005, 0.01, 0.02, 0.03, 0.05];

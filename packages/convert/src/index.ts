@@ -1,4 +1,5 @@
 export { ConversionError } from './conversion-error.js';
+export type { AdjustedGlb, AdjustGlb, GlbFigures, GlbOptions, ModelTools } from './convert-model.js';
 export { type Conversion, type ConvertOptions, convertModel } from './convert-model.js';
 export {
   type ModelContent,
@@ -7,7 +8,6 @@ export {
   type ModelPart,
   readModel,
 } from './model-parts.js';
-export type { AdjustedGlb, AdjustGlb, GlbFigures, GlbOptions, ModelTools } from './model-tools.js';
 export { type ModelFormat, type ModelOptions, type ModelSize, modelFormats } from './options.js';
 export type { DecodedTexture, DecodeTexture } from './ply.js';
 export { checkPrint, type PrintCheck } from './print-check.js';

@@ -1,6 +1,6 @@
 import sharp from 'sharp';
 import { adjustGlb } from './adjust-glb.js';
-import type { ModelTools } from './model-tools.js';
+import type { ModelTools } from './convert-model.js';
 
 /**
  * Provides what `convertModel` needs to run in Node.

@@ -1,6 +1,16 @@
 import type { ModelContent } from './model-parts.js';
-import { cross, dot, minus, type Vector } from './vectors.js';
-import { cornersOf, facesOfEdges, isCollapsed, openEdges, type WeldedMesh, weld } from './weld.js';
+import {
+  cornersOf,
+  cross,
+  dot,
+  facesOfEdges,
+  isCollapsed,
+  minus,
+  openEdges,
+  type Vector,
+  type WeldedMesh,
+  weld,
+} from './weld.js';
 
 /** A nozzle is 0.4 mm wide, and a wall needs two lines of plastic. */
 const minWall = 0.8;

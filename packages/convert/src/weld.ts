@@ -1,5 +1,4 @@
 import type { ModelPart } from './model-parts.js';
-import type { Vector } from './vectors.js';
 
 /** All parts as a mesh with one vertex per position. Textures cut a surface open at their seams, and this closes it. */
 export interface WeldedMesh {
@@ -87,3 +86,13 @@ export function facesOfEdges(mesh: WeldedMesh): Iterable<readonly number[]> {
   }
   return faces.values();
 }
+
+export type Vector = readonly [x: number, y: number, z: number];
+
+export const minus = (a: Vector, b: Vector): Vector => [a[0] - b[0], a[1] - b[1], a[2] - b[2]];
+export const dot = (a: Vector, b: Vector) => a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+export const cross = (a: Vector, b: Vector): Vector => [
+  a[1] * b[2] - a[2] * b[1],
+  a[2] * b[0] - a[0] * b[2],
+  a[0] * b[1] - a[1] * b[0],
+];

@@ -6,11 +6,12 @@ import type { Cutout } from './base/image.js';
 import { type BallOptions, writeBallBundle } from './bundle/bundle.fixture.js';
 import { bundleOfKind, loadBundle } from './bundle/load-bundle.js';
 import type { DensityField } from './field/density-field.js';
+import { fieldOf } from './field/test-fields.fixture.js';
 import { ComputeDevice } from './network/compute-device.js';
 import { compareWithCpu } from './parity-run.js';
 import { paintCutout } from './photo/cutout.fixture.js';
 import { seededRandom } from './random-cases.fixture.js';
-import { inflateReconstructor, openReconstructor, type Reconstructor } from './reconstructor.js';
+import { inflateReconstructor, openReconstructor, type Reconstructor, withColorsOf } from './reconstructor.js';
 
 const disc = (radius: number): Cutout => paintCutout(64, (u, v) => [200, 40, 90, Math.hypot(u, v) < radius ? 255 : 0]);
 
@@ -143,4 +144,39 @@ test('an outline that has nothing to do with the field removes nothing from it',
   const inside = (await densityAt(field, points)).filter((density) => density > field.threshold).length;
   const box = (max[0] - min[0]) * (max[1] - min[1]) * (max[2] - min[2]);
   expect((inside / n ** 3) * box).toBeCloseTo((4 / 3) * Math.PI * 0.5 ** 3, 1.5);
+});
+
+/** Red is the position in the image from left to right, green from bottom to top. */
+const guide: DensityField = {
+  ...fieldOf(() => 1),
+  camera: { distance: 3, halfTangent: 0.2 },
+  async evaluateColors(points, colors) {
+    for (let p = 0; p < points.length; p += 3) {
+      const scale = 1 / ((3 - points[p + 2]!) * 0.2);
+      colors.set([0.5 + 0.5 * points[p]! * scale, 0.5 + 0.5 * points[p + 1]! * scale, 0], p);
+    }
+  },
+};
+
+test('a field without colors gets those that the guide has at the same position of the image', async () => {
+  const field = { ...fieldOf(() => 1), camera: { distance: 10, halfTangent: 0.5 } };
+  const colors = new Float32Array(6);
+  // At a depth of 10, half the width of the image is 5; at 8, it is 4.
+  await withColorsOf(guide, field).evaluateColors!(new Float32Array([2.5, -5, 0, 2, -4, 2]), colors);
+  for (const [i, color] of [0.75, 0, 0, 0.75, 0, 0].entries()) expect(colors[i]).toBeCloseTo(color, 5);
+});
+
+test('a field with colors keeps its own', () => {
+  const field = { ...fieldOf(() => 1), evaluateColors: async () => {} };
+  expect(withColorsOf(guide, field)).toBe(field);
+});
+
+test('a guide without colors gives none', () => {
+  const { evaluateColors: _, ...colorless } = guide;
+  expect(
+    withColorsOf(
+      colorless,
+      fieldOf(() => 1),
+    ).evaluateColors,
+  ).toBeUndefined();
 });

@@ -1,8 +1,8 @@
 export * from './balance.js';
 export * from './errors.js';
 export * from './events.js';
-export { ImageUrl } from './image-url.js';
 export * from './job-request.js';
+export { ImageUrl } from './job-request.js';
 export { cleanLabel } from './label.js';
 export { Name } from './name.js';
 export * from './rules.js';

@@ -1,5 +1,4 @@
-export { betterBundle } from './better-bundle.js';
 export { type CatalogEntry, cpuSeconds, readCatalogs } from './catalog.js';
-export { requirementProblem } from './gpu-requirement.js';
+export { betterBundle, requirementProblem } from './fitting-bundles.js';
 export { modelDirs, pulledModelsDir } from './model-dirs.js';
 export { type PullOptions, type PullProgress, type PullRequirements, pullBundle } from './pull.js';

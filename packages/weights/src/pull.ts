@@ -14,7 +14,7 @@ import {
 import { makeFolder, replaceFile, syncFolder } from '@gen3d/engine/files';
 import { type Dispatcher, EnvHttpProxyAgent } from 'undici';
 import { download, isDiskFull, reason, UnfinishedError } from './download.js';
-import { cpuMemory, requirementProblem } from './gpu-requirement.js';
+import { cpuMemory, requirementProblem } from './fitting-bundles.js';
 import { assemble, checkpointsOf, weightBytes } from './skeleton/assemble.js';
 import { type CheckpointOptions, findSource, type Source } from './source.js';
 

@@ -7,8 +7,7 @@ import { pointsOf } from '../field/points.js';
 import type { ComputeDevice } from '../network/compute-device.js';
 import { localSessions, type OpenSession, openDecoder, openEncoder, type Session } from '../network/session.js';
 import { toInput } from '../photo/frame.js';
-import { normalNoise } from './normal-noise.js';
-import { filled, openLatents, openStep, openSteps, type StepsManifest, stepInputs } from './steps.js';
+import { filled, normalNoise, openLatents, openStep, openSteps, type StepsManifest, stepInputs } from './steps.js';
 
 /** Latent tokens for a step graph that takes any number. A CPU would take a minute for the 2,048 of a large model. */
 const stepTokens = 256;

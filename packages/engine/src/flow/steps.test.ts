@@ -13,8 +13,15 @@ import { openEncoder } from '../network/session.js';
 import { compareWithCpu } from '../parity-run.js';
 import { frame } from '../photo/frame.js';
 import { testBundle } from '../self-test.js';
-import { normalNoise } from './normal-noise.js';
-import { openStep, openSteps, type StepsManifest, sampleLatents, samplerSteps, stepInputs } from './steps.js';
+import {
+  normalNoise,
+  openStep,
+  openSteps,
+  type StepsManifest,
+  sampleLatents,
+  samplerSteps,
+  stepInputs,
+} from './steps.js';
 
 const fixture = join(import.meta.dirname, '../../fixtures/sphere-and-chair');
 

@@ -7,9 +7,8 @@ import { resample } from '../photo/resample.js';
 import { depthMap } from '../render/rasterize.js';
 import { photoView } from '../render/view.js';
 import type { MirrorPlane } from '../surface/mirror.js';
-import { padSeams } from './pad-seams.js';
 import { PhotoProjection } from './photo-projection.js';
-import { SurfacePoint, texelsOf } from './texels.js';
+import { padSeams, SurfacePoint, texelsOf } from './texels.js';
 
 /** Pixels a side of the depth map for visibility in the photo. */
 const depthMapSize = 1024;

@@ -11,7 +11,7 @@ import { vertexNormals } from '../surface/normals.js';
 import { ball, meshOf, torus } from '../surface/shapes.fixture.js';
 import { smooth } from '../surface/smooth.js';
 import { bake } from './bake.js';
-import { padSeams } from './pad-seams.js';
+import { padSeams } from './texels.js';
 import { unwrap } from './unwrap.js';
 
 const camera = { distance: 3.5, halfTangent: 0.3 };

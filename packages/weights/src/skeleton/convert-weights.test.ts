@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { onnxFile } from '../../../engine/src/bundle/onnx.fixture.js';
 import { InferenceSession, Tensor } from '../../../engine/src/network/onnxruntime.js';
-import { quantize, unquantized } from './quantize.js';
+import { quantize, unquantized } from './convert-weights.js';
 
 const [rows, columns, photos] = [6, 256, 3];
 
