@@ -96,6 +96,16 @@ test('a mug is as hollow as the prediction', () => {
   expect(complete(mug).completed!.density(...camera(0, 0.1, 0))).toBeGreaterThan(0);
 });
 
+test('the top of a round table stays closed where the prediction has only the front of its column', () => {
+  const disc =
+    (radius: number, from: number, to: number): Density =>
+    (x, y, z) =>
+      slope * Math.min(radius - Math.hypot(x, z), y - from, to - y);
+  const table = both(both(disc(0.4, 0.3, 0.4), disc(0.1, -0.35, 0.35)), disc(0.25, -0.4, -0.3));
+  const { completed } = complete(table, (density) => (x, y, z) => Math.min(density(x, y, z), slope * (z - 0.06)));
+  for (const height of [0, 0.34]) expect(completed!.density(...camera(0, height, 0))).toBeGreaterThan(0);
+});
+
 test.each([
   ['from its front', 0],
   ['from an edge', Math.PI / 4],

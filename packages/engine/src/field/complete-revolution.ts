@@ -276,13 +276,17 @@ function boundsOf({ x, z, tiltRadians, low, rowHeight, radii }: Turned): Box {
 
 /**
  * The thickness of a hollow object's wall in shares of its greatest radius: where rays from the axis leave the
- * prediction's empty inside. 0 for objects that are not hollow.
+ * prediction's empty inside. 0 for objects that are not hollow, and for narrow necks and columns: nobody looks into
+ * them, and their prediction may miss the axis.
  */
 function wallOf({ x, z, tiltRadians, low, rowHeight, radii }: Turned, density: Density): number {
   const [cos, sin] = [Math.cos(tiltRadians), Math.sin(tiltRadians)];
   const [first, last] = endsOf(radii);
+  const rowAt = (share: number) => Math.round(first + share * (last - first));
+  const [from, to] = [rowAt(0.6), rowAt(0.9)];
+  if (median([...radii.slice(from, to)]) < Math.max(...radii) / 2) return 0;
   const reached: number[] = [];
-  for (let row = Math.round(first + 0.6 * (last - first)); row < last - 0.1 * (last - first); row++) {
+  for (let row = from; row < to; row++) {
     const along = low + (row + 0.5) * rowHeight;
     for (let direction = 0; direction < 16; direction++) {
       const angle = (direction * Math.PI) / 8;
