@@ -124,3 +124,15 @@ export function useTitle(title: string): void {
     document.title = `${title} · gen3d`;
   }, [title]);
 }
+
+export function NotFoundPage() {
+  useTitle('Not found');
+  return (
+    <section class="empty">
+      <h1>Page not found</h1>
+      <p>
+        <a href="/">Back to the models</a>
+      </p>
+    </section>
+  );
+}

@@ -1,11 +1,10 @@
 import { render } from 'preact';
 import { ErrorBoundary, LocationProvider, Route, Router } from 'preact-iso';
-import { Layout } from './layout.js';
+import { Layout, NotFoundPage } from './layout.js';
 import { BalancePage } from './pages/balance.js';
 import { GalleryPage } from './pages/gallery.js';
 import { JobPage } from './pages/job.js';
 import { KeysPage } from './pages/keys.js';
-import { NotFoundPage } from './pages/not-found.js';
 import { OperatorPage } from './pages/operator.js';
 import { PasswordPage } from './pages/password.js';
 import { SignInPage } from './pages/sign-in.js';

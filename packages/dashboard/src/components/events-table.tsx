@@ -1,7 +1,7 @@
 import { type Delivery, DeliveryList, type EventEntry } from '@gen3d/schema/dashboard';
 import { useEffect, useId, useState } from 'preact/hooks';
 import { dateTime, exactDateTime, milliseconds, relativeTime } from '../format.js';
-import { statusLabels } from '../labels.js';
+import { statusLabels } from '../jobs.js';
 import { useSession } from '../session.js';
 import { Problem } from './feedback.js';
 import { actionsColumn, type Column, Table } from './table.js';

@@ -1,5 +1,7 @@
 import type { GalleryPage } from '@gen3d/schema/dashboard';
+import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
+import { Choice } from './buttons.js';
 
 export const views = ['all', 'in_progress', 'done', 'failed', 'hidden'] as const;
 export type View = (typeof views)[number];
@@ -44,29 +46,26 @@ export function GalleryToolbar(props: {
     return () => clearTimeout(timer);
   }, [search, choice.search, onChoose]);
 
-  const countOf = (view: View): number | undefined => {
-    if (!counts) return undefined;
-    return view === 'all' ? counts.in_progress + counts.done + counts.failed : counts[view];
-  };
+  const labels = views
+    .filter((view) => view !== 'hidden' || view === choice.view || (counts?.hidden ?? 0) > 0)
+    .map((view) => {
+      if (!counts) return [view, viewLabels[view]];
+      const count = view === 'all' ? counts.in_progress + counts.done + counts.failed : counts[view];
+      const label = (
+        <>
+          {viewLabels[view]} <span class="count">{countLabel(count)}</span>
+        </>
+      );
+      return [view, label];
+    });
   return (
     <div class="toolbar">
-      <fieldset class="filter">
-        <legend class="hidden">Show</legend>
-        {views
-          .filter((view) => view !== 'hidden' || view === choice.view || (counts?.hidden ?? 0) > 0)
-          .map((view) => {
-            const count = countOf(view);
-            return (
-              <label key={view}>
-                <input type="radio" name="view" checked={choice.view === view} onChange={() => onChoose({ view })} />
-                <span>
-                  {viewLabels[view]}
-                  {count !== undefined && <span class="count"> {countLabel(count)}</span>}
-                </span>
-              </label>
-            );
-          })}
-      </fieldset>
+      <Choice
+        legend="Show"
+        labels={Object.fromEntries(labels) as Partial<Record<View, ComponentChildren>>}
+        value={choice.view}
+        onChange={(view) => onChoose({ view })}
+      />
       <div class="row">
         <input
           type="search"

@@ -3,7 +3,7 @@ import { describeWarnings, phaseOf } from '@gen3d/schema/rules';
 import type { TargetedEvent } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { capitalized, dateTime, relativeTime } from '../format.js';
-import { estimateOf, jobName, retryMayHelp, statusLabels } from '../labels.js';
+import { estimateOf, jobName, retryMayHelp, statusLabels } from '../jobs.js';
 import { keptPhoto } from '../photos/kept-photos.js';
 import type { Upload } from '../photos/uploads.js';
 import { useSession } from '../session.js';

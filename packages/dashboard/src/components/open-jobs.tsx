@@ -1,10 +1,10 @@
 import { type OpenJob, OpenJobPage } from '@gen3d/schema/dashboard';
 import { useState } from 'preact/hooks';
 import { relativeTime } from '../format.js';
-import { jobName } from '../labels.js';
+import { jobName } from '../jobs.js';
 import { usePolling } from '../polling.js';
 import { useSession } from '../session.js';
-import { ConfirmButton } from './confirm-button.js';
+import { ConfirmButton } from './buttons.js';
 import { Problem, Success, useAction } from './feedback.js';
 import { StatusBadge } from './job-card.js';
 import { actionsColumn, type Column, Table } from './table.js';

@@ -1,6 +1,6 @@
 import type { GalleryJob } from '@gen3d/schema/dashboard';
 import { useSession } from '../session.js';
-import { CopyButton } from './copy-button.js';
+import { CopyButton } from './buttons.js';
 
 const escapeHtml = (text: string) => text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 

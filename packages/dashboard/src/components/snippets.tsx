@@ -1,5 +1,5 @@
 import { useId, useState } from 'preact/hooks';
-import { CopyButton } from './copy-button.js';
+import { CopyButton } from './buttons.js';
 
 export interface Snippet {
   name: string;

@@ -41,3 +41,15 @@ export function ShowMore({ onClick }: { onClick: () => void }) {
     </p>
   );
 }
+
+/** Shows one figure, and may explain it. */
+export function Tile(props: { label: string; value: ComponentChildren; low?: boolean; children?: ComponentChildren }) {
+  const { label, value, low, children } = props;
+  return (
+    <div class="tile">
+      <span class="label">{label}</span>
+      <strong class={low ? 'low' : ''}>{value}</strong>
+      {children && <span class="hint">{children}</span>}
+    </div>
+  );
+}

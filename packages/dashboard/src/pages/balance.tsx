@@ -8,9 +8,9 @@ import {
 } from '@gen3d/schema/dashboard';
 import { useState } from 'preact/hooks';
 import { Problem } from '../components/feedback.js';
-import { type Column, ShowMore, Table } from '../components/table.js';
+import { type Column, ShowMore, Table, Tile } from '../components/table.js';
 import { dateTime, seconds, usd } from '../format.js';
-import { jobName } from '../labels.js';
+import { jobName } from '../jobs.js';
 import { useTitle } from '../layout.js';
 import { usePolling } from '../polling.js';
 import { useSession } from '../session.js';
@@ -135,15 +135,11 @@ function BalanceTiles({ balance: { balance_usd, min_balance_usd, rates } }: { ba
   const isLow = balance_usd < min_balance_usd;
   return (
     <div class="tiles">
-      <div class="tile">
-        <span class="label">Balance</span>
-        <strong class={isLow ? 'low' : ''}>{usd(balance_usd)}</strong>
-        <span class="hint">
-          {isLow
-            ? `New jobs are refused below ${usd(min_balance_usd)}`
-            : `New jobs need a balance of at least ${usd(min_balance_usd)}`}
-        </span>
-      </div>
+      <Tile label="Balance" value={usd(balance_usd)} low={isLow}>
+        {isLow
+          ? `New jobs are refused below ${usd(min_balance_usd)}`
+          : `New jobs need a balance of at least ${usd(min_balance_usd)}`}
+      </Tile>
       <div class="tile">
         <span class="label">Price</span>
         {Object.entries(rates).map(([instance, rate]) => (
@@ -162,15 +158,10 @@ function UsageTiles({ days }: { days: readonly DailySpend[] }) {
   const work = days.reduce((sum, day) => sum + day.inference_seconds, 0);
   return (
     <div class="tiles">
-      <div class="tile">
-        <span class="label">Models in {days.length} days</span>
-        <strong>{jobs}</strong>
-      </div>
-      <div class="tile">
-        <span class="label">Inference in {days.length} days</span>
-        <strong>{seconds(work)}</strong>
-        <span class="hint">{jobs > 0 && `${seconds(work / jobs)} per model`}</span>
-      </div>
+      <Tile label={`Models in ${days.length} days`} value={jobs} />
+      <Tile label={`Inference in ${days.length} days`} value={seconds(work)}>
+        {jobs > 0 && `${seconds(work / jobs)} per model`}
+      </Tile>
     </div>
   );
 }

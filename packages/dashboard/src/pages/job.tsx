@@ -4,7 +4,7 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { useLocation, useRoute } from 'preact-iso';
 import { ApiError } from '../api.js';
-import { ConfirmButton } from '../components/confirm-button.js';
+import { ConfirmButton } from '../components/buttons.js';
 import { EventsTable, isUndelivered } from '../components/events-table.js';
 import { Problem, Success, useAction } from '../components/feedback.js';
 import { StatusBadge, usePhoto } from '../components/job-card.js';
@@ -13,13 +13,21 @@ import type { ModelFigures } from '../components/model-viewer.js';
 import { OtherFormats } from '../components/other-formats.js';
 import { CopyableLink, ShareModel } from '../components/share-model.js';
 import { capitalized, dateTime, fileSize, milliseconds, seconds, usd } from '../format.js';
-import { cancelJob, deleteConsequence, deleteJob, retryJob, setHidden } from '../job-requests.js';
-import { estimateOf, failureAdvice, jobName, retryMayHelp } from '../labels.js';
-import { useTitle } from '../layout.js';
+import {
+  cancelJob,
+  deleteConsequence,
+  deleteJob,
+  estimateOf,
+  failureAdvice,
+  jobName,
+  retryJob,
+  retryMayHelp,
+  setHidden,
+} from '../jobs.js';
+import { NotFoundPage, useTitle } from '../layout.js';
 import { usePolling } from '../polling.js';
 import { useSession } from '../session.js';
 import { galleryUrl } from './gallery.js';
-import { NotFoundPage } from './not-found.js';
 
 /** Whether a message has a second sentence, which says what to do. */
 const hasAdvice = (message: string) => /[.!?] \S/.test(message);

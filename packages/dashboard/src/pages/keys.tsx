@@ -1,8 +1,7 @@
 import { type ApiKey, CreatedKey, formLimits, KeyList } from '@gen3d/schema/dashboard';
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { parseResponse } from '../api.js';
-import { ConfirmButton } from '../components/confirm-button.js';
-import { CopyButton } from '../components/copy-button.js';
+import { ConfirmButton, CopyButton } from '../components/buttons.js';
 import { Problem, Success, useAction } from '../components/feedback.js';
 import { Snippets } from '../components/snippets.js';
 import { actionsColumn, type Column, Table } from '../components/table.js';

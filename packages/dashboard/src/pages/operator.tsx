@@ -15,12 +15,11 @@ import { AuditLog } from '../components/audit-log.js';
 import { Bundles } from '../components/bundles.js';
 import { Problem, Success, useAction } from '../components/feedback.js';
 import { OpenJobs } from '../components/open-jobs.js';
-import { actionsColumn, type Column, Table } from '../components/table.js';
+import { actionsColumn, type Column, Table, Tile } from '../components/table.js';
 import { dateTime, fileSize, relativeTime, seconds, usd } from '../format.js';
-import { useTitle } from '../layout.js';
+import { NotFoundPage, useTitle } from '../layout.js';
 import { usePolling } from '../polling.js';
 import { useSession } from '../session.js';
-import { NotFoundPage } from './not-found.js';
 
 const columns: readonly Column[] = [{ name: 'Account' }, { name: 'Created' }, { name: 'Open jobs', right: true }];
 const balanceColumn: Column = { name: 'Balance', right: true };
@@ -102,39 +101,23 @@ export function OperatorPage() {
       <h1>Operator</h1>
       <Problem text={problem ?? loadProblem} />
       <div class="tiles">
-        <div class="tile">
-          <span class="label">Open jobs</span>
-          <strong>{PENDING + QUEUED + IN_PROGRESS}</strong>
-          <span class="hint">
-            {overview.oldest_open_at ? `oldest created ${relativeTime(overview.oldest_open_at)}` : 'none waiting'}
-          </span>
-        </div>
-        <div class="tile">
-          <span class="label">Last 24 hours</span>
-          <strong>{SUCCEEDED === 1 ? '1 model' : `${SUCCEEDED} models`}</strong>
-          <span class="hint">
-            {FAILED} failed
-            {overview.inference_seconds &&
-              `, ${seconds(overview.inference_seconds.median)} per model (95 % within ${seconds(overview.inference_seconds.p95)})`}
-          </span>
-        </div>
-        <div class="tile">
-          <span class="label">Runners</span>
-          <strong>{overview.runners.length}</strong>
-          <span class="hint">{runnersSummary(overview.runners)}</span>
-        </div>
-        <div class="tile">
-          <span class="label">Undelivered webhook events</span>
-          <strong>{overview.events.waiting}</strong>
-          <span class="hint">{overview.events.dead} dead letters</span>
-        </div>
-        <div class="tile">
-          <span class="label">This server</span>
-          <strong>{Math.round(overview.memory_bytes / 1e6)} MB of memory</strong>
-          <span class="hint">
-            up for {uptime(overview.uptime_seconds)}, {fileSize(overview.free_disk_bytes)} of disk free
-          </span>
-        </div>
+        <Tile label="Open jobs" value={PENDING + QUEUED + IN_PROGRESS}>
+          {overview.oldest_open_at ? `oldest created ${relativeTime(overview.oldest_open_at)}` : 'none waiting'}
+        </Tile>
+        <Tile label="Last 24 hours" value={SUCCEEDED === 1 ? '1 model' : `${SUCCEEDED} models`}>
+          {FAILED} failed
+          {overview.inference_seconds &&
+            `, ${seconds(overview.inference_seconds.median)} per model (95 % within ${seconds(overview.inference_seconds.p95)})`}
+        </Tile>
+        <Tile label="Runners" value={overview.runners.length}>
+          {runnersSummary(overview.runners)}
+        </Tile>
+        <Tile label="Undelivered webhook events" value={overview.events.waiting}>
+          {overview.events.dead} dead letters
+        </Tile>
+        <Tile label="This server" value={`${Math.round(overview.memory_bytes / 1e6)} MB of memory`}>
+          up for {uptime(overview.uptime_seconds)}, {fileSize(overview.free_disk_bytes)} of disk free
+        </Tile>
       </div>
       <section>
         <h2>Accounts</h2>

@@ -1,10 +1,9 @@
 import { formLimits } from '@gen3d/schema/dashboard';
 import { useState } from 'preact/hooks';
-import { ConfirmButton } from '../components/confirm-button.js';
+import { ConfirmButton } from '../components/buttons.js';
 import { Problem, Success, useAction } from '../components/feedback.js';
-import { useTitle } from '../layout.js';
+import { NotFoundPage, useTitle } from '../layout.js';
 import { useSession } from '../session.js';
-import { NotFoundPage } from './not-found.js';
 
 const { min: minLength, max: maxLength } = formLimits.passwordLength;
 

@@ -2,6 +2,7 @@ import { Session } from '@gen3d/schema/dashboard';
 import { useCallback, useEffect, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { createApi, parseResponse } from '../api.js';
+import { Choice } from '../components/buttons.js';
 import { Problem } from '../components/feedback.js';
 import { Logo, useTitle } from '../layout.js';
 
@@ -72,23 +73,15 @@ export function SignInPage(props: { hasPassword: boolean; ended: boolean; onSign
             account.
           </p>
           {hasPassword && (
-            <fieldset class="filter">
-              <legend class="hidden">Sign in</legend>
-              {(['member', 'operator'] as const).map((one) => (
-                <label key={one}>
-                  <input
-                    type="radio"
-                    name="role"
-                    checked={role === one}
-                    onChange={() => {
-                      setRole(one);
-                      setSecret('');
-                    }}
-                  />
-                  <span>{one === 'member' ? 'With an API key' : 'As the operator'}</span>
-                </label>
-              ))}
-            </fieldset>
+            <Choice
+              legend="Sign in"
+              labels={{ member: 'With an API key', operator: 'As the operator' }}
+              value={role}
+              onChange={(chosen) => {
+                setRole(chosen);
+                setSecret('');
+              }}
+            />
           )}
           {/* Password managers store a password under a user name. */}
           <input type="text" name="username" autocomplete="username" value={role} readOnly hidden />

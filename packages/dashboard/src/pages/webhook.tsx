@@ -1,8 +1,7 @@
 import { type EventEntry, EventList, WebhookEndpoint } from '@gen3d/schema/dashboard';
 import { describeHealth } from '@gen3d/schema/rules';
 import { useState } from 'preact/hooks';
-import { ConfirmButton } from '../components/confirm-button.js';
-import { CopyButton } from '../components/copy-button.js';
+import { Choice, ConfirmButton, CopyButton } from '../components/buttons.js';
 import { EventsTable, isUndelivered } from '../components/events-table.js';
 import { Problem, Success, useAction } from '../components/feedback.js';
 import { type Snippet, Snippets } from '../components/snippets.js';
@@ -204,23 +203,15 @@ export function WebhookPage() {
           Newest first, with requests and responses. The log keeps the account’s last 500 deliveries for 14 days. An
           event whose five retries failed becomes a dead letter, which can be replayed for 14 days.
         </p>
-        <fieldset class="filter">
-          <legend class="hidden">Show</legend>
-          {[false, true].map((one) => (
-            <label key={String(one)}>
-              <input
-                type="radio"
-                name="undelivered"
-                checked={onlyUndelivered === one}
-                onChange={() => {
-                  setOnlyUndelivered(one);
-                  setEvents(undefined);
-                }}
-              />
-              <span>{one ? 'Not delivered' : 'All'}</span>
-            </label>
-          ))}
-        </fieldset>
+        <Choice
+          legend="Show"
+          labels={{ all: 'All', undelivered: 'Not delivered' }}
+          value={onlyUndelivered ? 'undelivered' : 'all'}
+          onChange={(shown) => {
+            setOnlyUndelivered(shown === 'undelivered');
+            setEvents(undefined);
+          }}
+        />
         {events?.length === 0 && (
           <p class="empty">{onlyUndelivered ? 'All events have been delivered.' : 'No events yet.'}</p>
         )}

@@ -1,6 +1,6 @@
 import { TaskErrorCode } from '@gen3d/schema';
 import { expect, test } from 'vitest';
-import { failureAdvice, jobName, retryMayHelp } from './labels.js';
+import { failureAdvice, jobName, retryMayHelp } from './jobs.js';
 
 test('a job is named by its label, or else by the end of its id', () => {
   expect(jobName({ label: 'red ball.png', task_id: '01J9ZC3W8Q4V5N6M7P8R9S0T1A' })).toBe('red ball.png');
