@@ -38,6 +38,7 @@ export default defineConfig(({ mode }) => {
       // On a busy machine, real servers, child processes and ONNX sessions may be slow without being wrong.
       testTimeout: 120_000,
       hookTimeout: 120_000,
+      expect: { poll: { timeout: 60_000 } },
       // One more than the cores in CI, because many tests wait for child processes.
       maxWorkers: 3,
       // The files of a worker share its loaded modules, which saves over a minute. Tests must undo global changes.

@@ -20,7 +20,7 @@ test('npm run dev shows the dashboard from its sources, and restarts the server 
     rmSync(folder, { recursive: true, force: true, maxRetries: 10 });
   });
   const found = async (pattern: RegExp) => {
-    await expect.poll(() => output, { timeout: 60_000 }).toMatch(pattern);
+    await expect.poll(() => output).toMatch(pattern);
     return pattern.exec(output)?.[1] ?? '';
   };
 

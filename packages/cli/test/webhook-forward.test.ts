@@ -151,7 +151,7 @@ test.skipIf(!hasScript)('in a terminal, Enter sends failed events again, then th
   await createAndCancel();
   const events = () => new Set(received.map(({ event_id }) => event_id));
   const givenUp = () => output.match(/no retries left/g)?.length;
-  await expect.poll(() => /CANCELED/.test(output) && givenUp() === events().size, { timeout: 20_000 }).toBe(true);
+  await expect.poll(() => /CANCELED/.test(output) && givenUp() === events().size).toBe(true);
 
   status = 204;
   const failed = received.length;

@@ -27,7 +27,7 @@ test('a bundle of the kind http makes models on another server, and cancels ther
   expect((await fetch(task.thumbnail_url!)).headers.get('content-type')).toBe('image/jpeg');
 
   const id = await createJob(call, imageJob(ballPhoto()));
-  await expect.poll(() => closed.length, { timeout: 30_000 }).toBe(2);
+  await expect.poll(() => closed.length).toBe(2);
   expect(await call('POST', `/gen3d/jobs/${id}/cancel`)).toMatchObject({ status: 200 });
   await closed[1];
 });

@@ -123,7 +123,7 @@ test('dragging turns the model, and “Reset view” shows it as in the thumbnai
   expect((await stillScreenshot(model)).equals(before)).toBe(false);
   expect(await yaw(model)).not.toBe('0.56');
   await page.getByRole('button', { name: 'Reset view' }).click();
-  await expect.poll(() => yaw(model), { timeout: 60_000 }).toBe('0.56');
+  await expect.poll(() => yaw(model)).toBe('0.56');
   expect(errors).toEqual([]);
 });
 
@@ -151,7 +151,7 @@ test('the photo is compared with the model, beside it and on top of it', async (
   await page.getByLabel('Opacity of the photo').fill('0.2');
   expect(await compared.evaluate((image) => image.style.opacity)).toBe('0.2');
   // Once the camera has moved.
-  await expect.poll(() => overlap(page), { timeout: 60_000 }).toBeGreaterThan(0.95);
+  await expect.poll(() => overlap(page)).toBeGreaterThan(0.95);
   await expectAccessible(page);
   await comparison.selectOption('Photo: off');
   await page.getByAltText('As uploaded').waitFor();
@@ -215,10 +215,10 @@ test('the model swings about its first view until it is touched, unless the syst
   const angle = () =>
     model.evaluate((viewer) => (viewer as unknown as { turntableRotation: number }).turntableRotation);
   // To the right, and then back to the left.
-  await expect.poll(angle, { timeout: 60_000 }).toBeGreaterThan(0.1);
-  await expect.poll(angle, { timeout: 60_000 }).toBeLessThan(-0.1);
+  await expect.poll(angle).toBeGreaterThan(0.1);
+  await expect.poll(angle).toBeLessThan(-0.1);
   await model.click();
-  await expect.poll(() => rotate.getAttribute('aria-pressed'), { timeout: 60_000 }).toBe('false');
+  await expect.poll(() => rotate.getAttribute('aria-pressed')).toBe('false');
   expect(errors).toEqual([]);
 });
 
@@ -235,7 +235,7 @@ test('a shared model has a page that people without an account can open', async 
   await shared.page.goto(await link.inputValue());
   const viewer = shared.page.locator('model-viewer');
   const isLoaded = () => viewer.evaluate((element) => (element as unknown as { loaded?: boolean }).loaded === true);
-  await expect.poll(isLoaded, { timeout: 60_000 }).toBe(true);
+  await expect.poll(isLoaded).toBe(true);
   expect(await shared.page.title()).toBe('ball.png');
   await expectAccessible(shared.page);
   await page.getByRole('button', { name: 'Remove the public page' }).click();
@@ -261,6 +261,6 @@ test('another browser of the account sees the kept photo beside the model, and m
   await page.getByRole('heading', { level: 1, name: 'ball.png' }).waitFor();
   await page.getByRole('link', { name: 'Models' }).first().click();
   await page.locator('.card').nth(1).waitFor();
-  await expect.poll(() => page.locator('.card .badge.succeeded').count(), { timeout: 60_000 }).toBe(2);
+  await expect.poll(() => page.locator('.card .badge.succeeded').count()).toBe(2);
   expect(errors).toEqual([]);
 });
