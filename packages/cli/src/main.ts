@@ -1,5 +1,5 @@
 import { exitCode } from './exit/failure.js';
-import { run } from './run.js';
+import { run } from './program.js';
 import { say } from './terminal/terminal.js';
 
 // A reader that closes the pipe, as in `gen3d list | head -1`, is not an error. A full disk is.

@@ -16,14 +16,15 @@ import { addLogin, addLogout } from './commands/login.js';
 import { addMcp } from './commands/mcp.js';
 import { addModels } from './commands/models.js';
 import { addRetry } from './commands/retry.js';
-import { addServe } from './commands/serve/serve.js';
+import { addServe, addWorker } from './commands/serve.js';
 import { addWatch } from './commands/watch.js';
 import { addWebhook } from './commands/webhook/webhook.js';
-import { addWorker } from './commands/worker.js';
+import { exitCode, failureOf, Interrupted } from './exit/failure.js';
 import { addServerOptions } from './server-options.js';
 import { similarName } from './terminal/format.js';
 import { helpConfiguration } from './terminal/help.js';
 import { rememberOptions } from './terminal/next-command.js';
+import { say } from './terminal/terminal.js';
 
 const data = ['dataDir', 'database'] as const;
 const bundles = ['dataDir', 'bundle', 'matte', 'device'] as const;
@@ -75,7 +76,7 @@ function nameHelp(command: Command, words: string): void {
   }
 }
 
-/** Declares the command line. It throws errors, which `main` converts to exit codes. */
+/** Declares the command line. It throws errors, which `run` converts to exit codes. */
 export function program(): Command {
   const gen3d = new Command('gen3d')
     .description('Turn a photo of an object into a 3D model (GLB), on your own machine.')
@@ -130,4 +131,16 @@ export async function completeProgram(): Promise<Command> {
   const gen3d = program();
   for (const command of gen3d.commands) await addSettings(command);
   return gen3d;
+}
+
+/** Runs a command line, such as `['list', '--limit', '1']`. Resolves with its exit code, after printing any error. */
+export async function run(args: readonly string[]): Promise<number> {
+  try {
+    await program().parseAsync(args, { from: 'user' });
+    return exitCode.done;
+  } catch (error) {
+    const { exitCode, message } = failureOf(error);
+    if (message) say(error instanceof Interrupted ? message : `error: ${message}`);
+    return exitCode;
+  }
 }

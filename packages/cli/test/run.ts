@@ -7,7 +7,7 @@ import { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { deflateSync } from 'node:zlib';
 import { afterAll, beforeAll } from 'vitest';
-import { run as runHere } from '../src/run.js';
+import { run as runHere } from '../src/program.js';
 
 export const bin = fileURLToPath(new URL('../bin/gen3d.js', import.meta.url));
 

@@ -17,10 +17,9 @@ import { exitCode, Failed, failureOf, Interrupted, UsageError } from '../exit/fa
 import { findJob, type NamedTask } from '../jobs/account-jobs.js';
 import { downloadModel, resumeCommand } from '../jobs/job.js';
 import { printModel, sayNotes } from '../jobs/model-file.js';
-import { addModelOptions, modelOptionWords } from '../jobs/model-options.js';
+import { addModelOptions, addSamplerOptions, modelOptionWords, samplerOf } from '../jobs/model-options.js';
 import { extensions, modelPath, planOutputs, type ResultOptions } from '../jobs/output-file.js';
 import { isDataUri, isUrl, labelOf, photoInput } from '../jobs/photo-input.js';
-import { addSamplerOptions, samplerOf } from '../jobs/sampler-options.js';
 import { bytes, count, duration } from '../terminal/format.js';
 import { nextCommand } from '../terminal/next-command.js';
 import { type ProgressDisplay, showProgress, showState } from '../terminal/progress.js';

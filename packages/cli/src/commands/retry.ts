@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { type ServerOptions, withClient } from '../connection/client.js';
 import { forEachJob, nameOf } from '../jobs/account-jobs.js';
 import { resumeCommand } from '../jobs/job.js';
-import { addSamplerOptions, samplerOf } from '../jobs/sampler-options.js';
+import { addSamplerOptions, samplerOf } from '../jobs/model-options.js';
 import { paint, print, printJson, say } from '../terminal/terminal.js';
 
 export function addRetry(program: Command): void {

@@ -7,7 +7,8 @@ import {
   modelOptions,
   parseModelOptions,
 } from '@gen3d/convert/options';
-import { type Command, Option } from 'commander';
+import { readSetting, type SamplerSettings } from '@gen3d/schema/rules';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { UsageError } from '../exit/failure.js';
 import { shellWord } from '../terminal/format.js';
 
@@ -34,3 +35,21 @@ export const modelOptionWords = (texts: ModelOptionTexts): string =>
   givenOptions(texts)
     .map(({ row, text }) => ` ${row.flag.split(' ')[0]} ${shellWord(text)}`)
     .join('');
+
+/** Adds --seed and --steps. */
+export const addSamplerOptions = (command: Command): Command =>
+  command
+    .option('--seed <n>', 'for networks that make a model in steps: another seed makes another model', setting('seed'))
+    .option('--steps <n>', 'for these networks: more steps take longer in proportion', setting('steps'));
+
+const setting = (name: keyof SamplerSettings) => (text: string) => {
+  const value = readSetting(name, text);
+  if (typeof value === 'string') throw new InvalidArgumentError(`${value}.`);
+  return value;
+};
+
+/** Picks the sampler's settings from the options of a command. */
+export const samplerOf = ({ seed, steps }: SamplerSettings): SamplerSettings => ({
+  ...(seed !== undefined && { seed }),
+  ...(steps !== undefined && { steps }),
+});

@@ -1,16 +1,16 @@
 import { Gen3d, Gen3dError } from '@gen3d/sdk';
 import type { Config, Server } from '@gen3d/server';
 import type { Command } from 'commander';
-import { recommendation } from '../../bundles/bundle-offers.js';
-import { healthOf } from '../../connection/client.js';
-import { emptyProfile, readProfile, urlOf, withServer, writeProfile } from '../../connection/profile.js';
-import { explainPort, UsageError } from '../../exit/failure.js';
-import { aborted, exitSoon, interruptible } from '../../exit/interruption.js';
-import { configReader, serverConfig } from '../../server-options.js';
-import { shellWord, table } from '../../terminal/format.js';
-import { nextCommand } from '../../terminal/next-command.js';
-import { paint, say } from '../../terminal/terminal.js';
-import { cpuName } from '../doctor/devices.js';
+import { recommendation } from '../bundles/bundle-offers.js';
+import { healthOf } from '../connection/client.js';
+import { emptyProfile, readProfile, urlOf, withServer, writeProfile } from '../connection/profile.js';
+import { explainPort, UsageError } from '../exit/failure.js';
+import { aborted, exitSoon, interruptible } from '../exit/interruption.js';
+import { configReader, serverConfig } from '../server-options.js';
+import { shellWord, table } from '../terminal/format.js';
+import { nextCommand } from '../terminal/next-command.js';
+import { paint, say } from '../terminal/terminal.js';
+import { cpuName } from './doctor/devices.js';
 
 export function addServe(program: Command): void {
   program
@@ -45,6 +45,26 @@ async function serve(command: Command): Promise<void> {
     if (isForPeople) say('Stopping. Running jobs have 30 s to finish; another Ctrl-C exits immediately');
     await server.close();
     if (isForPeople) say('Stopped');
+    exitSoon();
+  });
+}
+
+export function addWorker(program: Command): void {
+  program
+    .command('worker')
+    .summary('run jobs without serving the API')
+    .description('Run jobs of a server, in its data directory or PostgreSQL database, without serving the API.')
+    .action((_: unknown, command: Command) => worker(command));
+}
+
+async function worker(command: Command): Promise<void> {
+  const config = await serverConfig(command);
+  const { worker: start } = await import('@gen3d/server');
+  await interruptible(async (signal) => {
+    const running = await start(config, { reloadConfig: await configReader(command) });
+    say('gen3d worker is ready');
+    await aborted(signal);
+    await running.close();
     exitSoon();
   });
 }
