@@ -1,5 +1,21 @@
+import type { Server as HttpServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
+import { findBundle, MissingBundleError } from '@gen3d/engine/bundles';
+import { modelDirs } from '@gen3d/weights/model-dirs';
+import { closest, distance } from 'fastest-levenshtein';
 import type { Logger } from 'pino';
+import { watchBundleChoice } from './chosen-bundles.js';
+import { type Config, settings } from './config.js';
+import type { Db, Wakeup } from './data/db/database.js';
+import { currentTime } from './data/db/time.js';
+import { expireLeasesOf } from './data/jobs/claim.js';
+import { forget } from './data/runners/registry.js';
+import { createMetricsApp } from './web/app.js';
+import { createHttpServer } from './web/http/http-server.js';
+import type { Metrics } from './web/http/metrics.js';
+import type { JobMessage } from './work/processes/messages.js';
+import { Supervisor } from './work/processes/supervisor.js';
 
 /** Grace period for running inferences when the server stops. */
 export const drainGraceMs = 30_000;
@@ -41,4 +57,127 @@ export class Parts {
     this.#log.warn('the shutdown takes too long; aborting what is still in progress');
     for (const part of reversed) await part.abort?.();
   }
+}
+
+// The functions below start the parts that `serve` and `worker` share.
+
+/**
+ * How many connections may wait to be accepted. Linux drops further ones, whose clients try again only after a second or
+ * more. Node's default of 511 overflows under `npm run bench hostile`, where 600 connections come every second. The system
+ * may set a lower limit.
+ */
+const backlog = 4_096;
+
+/** Returns the port, which the system chooses if it is 0. */
+export function listen(server: HttpServer, host: string, port: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen({ port, host, backlog }, () => {
+      server.off('error', reject);
+      resolve((server.address() as AddressInfo).port);
+    });
+  });
+}
+
+/** Opens `--metrics-port`, if it is set. Requests to it need no key, so its address is not that of the API. */
+export async function openMetricsPort(services: Parameters<typeof createMetricsApp>[0]): Promise<Started> {
+  const { config, log } = services;
+  if (config.metricsPort === undefined) return { stop() {} };
+  const http = createHttpServer(createMetricsApp(services));
+  const port = await listen(http, config.metricsHost, config.metricsPort);
+  log.info({ url: `${localUrl(config.metricsHost, port)}/metrics` }, 'serving metrics');
+  const stop = () => {
+    http.close();
+    http.closeAllConnections();
+  };
+  return { stop, abort: stop };
+}
+
+export const isWildcard = (host: string) => host === '0.0.0.0' || host === '::';
+
+/** Returns an address for clients on this machine. */
+export function localUrl(host: string, port: number): string {
+  const reachable = isWildcard(host) ? '127.0.0.1' : host;
+  return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`;
+}
+
+/**
+ * Warns if the matting bundle is not installed. Cutouts work without it, so a missing one does not prevent the start.
+ */
+export async function warnOfMissingMatte(config: Config, log: Logger): Promise<void> {
+  const missing = await findBundle(config.matte, modelDirs(config)).catch((error: unknown) => error);
+  if (!(missing instanceof MissingBundleError)) return;
+  log.warn(`Only photos with a transparent background become models. ${missing.message}. Then restart this process.`);
+}
+
+/** Switches runners to the bundles that `gen3d models use` chooses, unless another setting overrides the choice. */
+export function followChosenBundles(
+  { dataDir }: Config,
+  reloadConfig: (() => Config) | undefined,
+  supervisor: Supervisor,
+  log: Logger,
+): Started {
+  if (!reloadConfig) return { stop() {} };
+  const stop = watchBundleChoice(dataDir, () => {
+    try {
+      supervisor.useBundles(reloadConfig());
+    } catch (error) {
+      log.error({ err: error, ...supervisor.bundles }, 'cannot read the choice of bundles; keeping the current ones');
+    }
+  });
+  return { stop };
+}
+
+interface SupervisorContext {
+  config: Config;
+  log: Logger;
+  db: Db;
+  metrics: Metrics;
+  wakeup: Wakeup;
+  /** Called when an event may be waiting for delivery. */
+  onEvent: () => void;
+  onJobMessage?: (message: JobMessage) => void;
+}
+
+/** Returns the supervisor, and `announceJob`, which wakes the idle processes of all machines when a job is waiting. */
+export function createSupervisor({ config, log, db, metrics, wakeup, onEvent, onJobMessage }: SupervisorContext) {
+  const announceJob = () => {
+    supervisor.wake();
+    wakeup.notify('job_waiting');
+  };
+  const supervisor = new Supervisor({
+    config,
+    log,
+    onJobMessage: (message) => {
+      metrics.recordJobMessage(message);
+      onJobMessage?.(message);
+      if (message.type === 'prepared') announceJob();
+      if (message.type === 'changed' || message.type === 'finished') onEvent();
+    },
+    onExit: async (runner) => {
+      await expireLeasesOf(db, runner, currentTime(db));
+      await forget(db, runner);
+    },
+    onCrash: (how) => metrics.runnerCrashes.inc({ how }),
+  });
+  return { supervisor, announceJob };
+}
+
+/** Variables that are not settings of the server. The command line and users of the SDK read them. */
+const others = ['GEN3D_API_KEY', 'GEN3D_BASE_URL', 'GEN3D_CONFIG', 'GEN3D_CONFIG_DIR', 'GEN3D_WEBHOOK_SECRET'];
+
+/** Kubernetes sets these in each pod for a service whose name begins with gen3d. */
+const kubernetesVariable = /_SERVICE_(HOST|PORT)(_|$)|_PORT(_\d+_(TCP|UDP)(_|$)|$)/;
+
+/** Writes a warning for each variable that begins with GEN3D_ and has no effect, probably because it is misspelled. */
+export function unknownVariables(env: NodeJS.ProcessEnv = process.env): string[] {
+  const known = [...settings.map(({ variable }) => variable), ...others];
+  return Object.keys(env)
+    .filter((name) => name.startsWith('GEN3D_') && !known.includes(name) && !kubernetesVariable.test(name))
+    .map((name) => {
+      const nearest = closest(name, known);
+      // The common prefix does not count toward the similarity.
+      const isSimilar = distance(name, nearest) <= 0.5 * (name.length - 'GEN3D_'.length);
+      return `${name} is not a setting and is ignored. ${isSimilar ? `Did you mean ${nearest}?` : 'See docs/configuration.md'}`;
+    });
 }

@@ -13,17 +13,18 @@ import { openDataDir, storeServerUrl } from './data/installation/data-dir.js';
 import type { Edges } from './data/installation/edges.js';
 import { openStore, type Store } from './data/installation/open-stores.js';
 import { assetUrl } from './data/jobs/task.js';
-import { Parts, type Started } from './parts.js';
-import { createContext, type ServerContext } from './server-context.js';
 import {
   followChosenBundles,
   isWildcard,
   listen,
   localUrl,
   openMetricsPort,
+  Parts,
+  type Started,
+  unknownVariables,
   warnOfMissingMatte,
-} from './service-parts.js';
-import { unknownVariables } from './unknown-variables.js';
+} from './parts.js';
+import { createContext, type ServerContext } from './server-context.js';
 import { createApp } from './web/app.js';
 import { createHttpServer } from './web/http/http-server.js';
 import type { Services } from './web/http/services.js';

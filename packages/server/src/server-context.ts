@@ -14,7 +14,7 @@ import { firstInQueue } from './data/jobs/claim.js';
 import { jobEstimate } from './data/jobs/reservations.js';
 import { Endpoints, SecretBox } from './data/webhooks/endpoints.js';
 import { listenerSecret } from './data/webhooks/listeners.js';
-import { createSupervisor } from './service-parts.js';
+import { createSupervisor } from './parts.js';
 import { BodyBudget } from './web/http/body-budget.js';
 import { Cursors } from './web/http/cursors.js';
 import { EtaEstimator, queueHeadSize } from './web/http/eta-estimator.js';

@@ -6,10 +6,16 @@ import type { Wakeup } from '../data/db/database.js';
 import { dataDirOf } from '../data/installation/data-dir.js';
 import type { Edges } from '../data/installation/edges.js';
 import { openTables } from '../data/installation/open-stores.js';
-import { Parts, type Started } from '../parts.js';
+import {
+  createSupervisor,
+  followChosenBundles,
+  openMetricsPort,
+  Parts,
+  type Started,
+  unknownVariables,
+  warnOfMissingMatte,
+} from '../parts.js';
 import type { ServeOptions, Server } from '../serve.js';
-import { createSupervisor, followChosenBundles, openMetricsPort, warnOfMissingMatte } from '../service-parts.js';
-import { unknownVariables } from '../unknown-variables.js';
 import { Metrics } from '../web/http/metrics.js';
 import type { Supervisor } from '../work/processes/supervisor.js';
 import { requireLocation } from './location.js';

@@ -1,6 +1,9 @@
 import express, { type Express } from 'express';
 import helmet from 'helmet';
+import type { Logger } from 'pino';
 import { routineLevel } from '../base/log.js';
+import type { Config } from '../config.js';
+import type { Db } from '../data/db/database.js';
 import { isGone } from '../data/jobs/deletion.js';
 import { dashboard } from './dashboard/dashboard.js';
 import { docs, openApi } from './docs.js';
@@ -15,7 +18,7 @@ import { galleryRoutes } from './http/gallery.js';
 import { health, readiness } from './http/health.js';
 import { ownHostsOnly, requireHost } from './http/host.js';
 import { jobRoutes } from './http/jobs.js';
-import { metricsText } from './http/metrics.js';
+import { type Metrics, metricsText } from './http/metrics.js';
 import { requestLimit, sandboxLimit } from './http/rate-limit.js';
 import { requestLog } from './http/request-log.js';
 import { noStore, routeNotFound } from './http/responses.js';
@@ -102,5 +105,26 @@ export function createApp(services: Services): Express {
   app.use('/gen3d/webhook-events', webhookEventRoutes(services));
   app.use(routeNotFound);
   app.use(errorHandler(log));
+  return app;
+}
+
+/** Creates the app that listens on `--metrics-port`. */
+export function createMetricsApp(services: {
+  config: Config;
+  db: Db;
+  metrics: Metrics;
+  isReady: () => boolean;
+  log: Logger;
+}): Express {
+  const app = express();
+  app.disable('x-powered-by');
+  app.disable('etag');
+  app.use(helmet({ strictTransportSecurity: false }));
+  app.use(requireHost);
+  app.use(ownHostsOnly({ ...services.config, host: services.config.metricsHost }));
+  app.get('/healthz', health(services));
+  app.get('/metrics', metricsText(services.metrics));
+  app.use(routeNotFound);
+  app.use(errorHandler(services.log));
   return app;
 }

@@ -1,6 +1,9 @@
 // A machine loses its network during a job, and returns with its result after another machine has finished the job.
 // Slow because leases must expire, on two servers and a PostgreSQL that take seconds to start.
+
+import { once } from 'node:events';
 import { readdir, readFile } from 'node:fs/promises';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { CreateJobResponse } from '@gen3d/schema';
 import { afterAll, describe, expect, test } from 'vitest';
 import { readModel } from '../../../convert/src/model-parts.js';
@@ -8,12 +11,11 @@ import { S3AssetStore } from '../../src/cluster/s3/asset-store.js';
 import type { JobRow } from '../../src/data/db/tables.js';
 import { asDataUri, ballPhoto } from '../ball-photo.js';
 import { type ServerProcess, spawnServer } from '../faults/server-process.js';
-import { assetFiles, temporaryFolder, until } from '../kit.js';
+import { type AtEnd, assetFiles, temporaryFolder, until } from '../kit.js';
 import { openDatabase } from '../open-database.js';
 import { FaultyProxy } from '../s3/faulty-proxy.js';
 import { bucketName, keysIn, sharedS3 } from '../s3/kit.js';
 import { startCluster } from './cluster.js';
-import { SilentProxy } from './silent-proxy.js';
 
 const cleanups: (() => void | Promise<void>)[] = [];
 afterAll(async () => {
@@ -183,4 +185,57 @@ async function isIdle(pid: number): Promise<boolean> {
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
   return true;
+}
+
+/** A proxy for TCP that can fall silent, like a network that loses every packet: nothing passes, and nothing fails. */
+class SilentProxy {
+  readonly #sockets = new Set<Socket>();
+  #silent = false;
+  /** Its port on loopback. */
+  readonly port: number;
+
+  private constructor(port: number) {
+    this.port = port;
+  }
+
+  /** Forwards to a port of loopback until the end. */
+  static async start(target: number, atEnd: AtEnd): Promise<SilentProxy> {
+    const server = createServer({ pauseOnConnect: true }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const proxy = new SilentProxy((server.address() as AddressInfo).port);
+    server.on('connection', (client) => proxy.#forward(client, connect(target, '127.0.0.1')));
+    atEnd(() => {
+      server.close();
+      for (const socket of proxy.#sockets) socket.destroy();
+    });
+    return proxy;
+  }
+
+  /** Delays everything that is sent from now on until `resume`, including the ends of connections. */
+  silence(): void {
+    this.#silent = true;
+    for (const socket of this.#sockets) socket.pause();
+  }
+
+  resume(): void {
+    this.#silent = false;
+    for (const socket of this.#sockets) socket.resume();
+  }
+
+  #forward(client: Socket, upstream: Socket): void {
+    for (const [from, to] of [
+      [client, upstream],
+      [upstream, client],
+    ] as const) {
+      this.#sockets.add(from);
+      from.on('data', (chunk) => to.write(chunk));
+      from.on('error', () => {});
+      from.on('close', () => {
+        this.#sockets.delete(from);
+        to.destroy();
+      });
+      if (this.#silent) from.pause();
+      else from.resume();
+    }
+  }
 }

@@ -1,8 +1,7 @@
 import { sql } from 'kysely';
 import type { Db } from '../../data/db/database.js';
 import { storable } from '../postgres/connections.js';
-import { type CopiedTable, copiedTables } from './copied-tables.js';
-import type { Key, Row, Source } from './source.js';
+import { type CopiedTable, copiedTables, type Key, type Row, type Source } from './source.js';
 
 /** A batch is small, so that an interruption loses little work. */
 const batchSize = 1_000;

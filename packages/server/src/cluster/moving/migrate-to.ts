@@ -13,11 +13,10 @@ import { FolderInputStore } from '../../data/inputs/folder-store.js';
 import { type DataDir, dataDirOf } from '../../data/installation/data-dir.js';
 import type { Edges } from '../../data/installation/edges.js';
 import { withoutPassword } from '../postgres/connections.js';
-import { requireNoForeignTables } from '../postgres/unusable-database.js';
-import { type CopiedTable, copiedTableNames } from './copied-tables.js';
+import { requireNoForeignTables } from '../postgres/postgres.js';
 import { copyAssets, copyInputs, type FileCounts, noFiles } from './copy-files.js';
 import { copyTable } from './copy-table.js';
-import { openSource, type Source } from './source.js';
+import { type CopiedTable, copiedTableNames, openSource, type Source } from './source.js';
 import { claimTarget, finishImport, finishTables, type Progress } from './target.js';
 
 export interface Move {

@@ -5,7 +5,7 @@ import type { Db, Queryable } from '../../data/db/database.js';
 import { currentTime } from '../../data/db/time.js';
 import { advisoryLock, transaction } from '../../data/db/transaction.js';
 import { withSharedTables } from '../postgres/shared-tables.js';
-import { copiedTableNames } from './copied-tables.js';
+import { copiedTableNames } from './source.js';
 
 /** How far a database had been copied when it was claimed. */
 export type Progress = 'empty' | 'half-copied' | 'finished';

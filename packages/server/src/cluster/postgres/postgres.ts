@@ -1,12 +1,14 @@
-import { type Expression, PostgresAdapter, PostgresDialect, sql } from 'kysely';
+import { type Expression, type Kysely, PostgresAdapter, PostgresDialect, sql, type Transaction } from 'kysely';
+import pg from 'pg';
 import { ConfigError } from '../../base/errors.js';
+import { fingerprintOf, keysOf, newKey, rotated, type ServerKeys, textOf } from '../../base/server-key.js';
 import type { DatabaseKind, Db, RowLock } from '../../data/db/database.js';
+import type { Tables } from '../../data/db/tables.js';
+import { advisoryLock } from '../../data/db/transaction.js';
 import { connectionPool, isPostgresUrl, isUnencrypted, withoutPassword } from './connections.js';
 import { Listener, Notifier } from './notifications.js';
-import { rotateSharedKey, sharedKeys } from './server-key.js';
 import { SharedBucket } from './shared-bucket.js';
 import { sharedTables, withSharedTables } from './shared-tables.js';
-import { insufficientPrivilege, isInsufficientPrivilege, requireNoForeignTables } from './unusable-database.js';
 
 /** Returns the time of the statement instead of the time of each row, so that indexes can be used. */
 const databaseTime = sql<number>`(extract(epoch from statement_timestamp()) * 1000)::bigint`;
@@ -114,4 +116,86 @@ async function requireCompleteImport(db: Db, location: string): Promise<void> {
   throw new ConfigError(
     `${withoutPassword(location)} contains an incomplete copy by \`gen3d admin migrate-to\`. Run that again until it finishes, then start servers`,
   );
+}
+
+/** PostgreSQL's insufficient_privilege, and invalid_schema_name, which it reports for a schema without USAGE. */
+const insufficientPrivilegeCodes: ReadonlySet<unknown> = new Set(['42501', '3F000']);
+
+const isInsufficientPrivilege = (error: unknown): error is Error =>
+  error instanceof pg.DatabaseError && insufficientPrivilegeCodes.has(error.code);
+
+/** Names the user, the missing privilege and the statements that grant it. */
+async function insufficientPrivilege(db: Kysely<Tables>, location: string, error: Error): Promise<ConfigError> {
+  const { rows } = await sql<Record<'user' | 'database' | 'schema', string>>`
+    select quote_ident(current_user) as user, quote_ident(current_database()) as database,
+      quote_ident(coalesce(current_schema(), 'public')) as schema`.execute(db);
+  const { user, database, schema } = rows[0] ?? { user: 'gen3d', database: 'gen3d', schema: 'public' };
+  const inSchema = /schema/.test(error.message);
+  const action = inSchema ? `create tables in the schema ${schema} of ${location}` : `use the tables in ${location}`;
+  const statements = inSchema
+    ? `ALTER DATABASE ${database} OWNER TO ${user}; or, if others use the database too: GRANT USAGE, CREATE ON SCHEMA ${schema} TO ${user};`
+    : `GRANT ALL ON ALL TABLES IN SCHEMA ${schema} TO ${user}; or connect as the owner of the tables`;
+  return new ConfigError(
+    `The user ${user} may not ${action} (${error.message}). Ask an administrator to run in that database: ${statements}`,
+    { cause: error },
+  );
+}
+
+/** @throws {ConfigError} if the PostgreSQL schema has another program's tables and none of ours */
+export async function requireNoForeignTables(db: Kysely<Tables>, location: string): Promise<void> {
+  const { rows } = await sql<{ name: string }>`
+    select relname as name from pg_class
+    where relnamespace = current_schema()::regnamespace and relkind in ('r', 'p')
+      and not exists (select 1 from pg_depend where objid = pg_class.oid and deptype = 'e')
+    order by relname`.execute(db);
+  const names = rows.map(({ name }) => name);
+  if (names.length === 0 || names.includes('kysely_migration')) return;
+  const some = names.slice(0, 3).join(', ') + (names.length > 3 ? ', ...' : '');
+  throw new ConfigError(
+    `${location} contains tables of another program (${some}). Use an empty database, for example one made with \`createdb\``,
+  );
+}
+
+/**
+ * Returns the keys that all servers of a PostgreSQL database share: those in their settings, or else random ones that
+ * the database stores. The database also stores a fingerprint of the current key. A server without that key does not
+ * start, because it would issue API keys that no other server accepts, and could not decrypt the webhook secrets.
+ * @throws {ConfigError} if the settings lack the database's key
+ */
+export async function sharedKeys(db: Db, given?: string): Promise<ServerKeys> {
+  const offered = given === undefined ? [newKey()] : keysOf(given);
+  const fingerprints = offered.map(fingerprintOf);
+  const tables = withSharedTables(db);
+  await tables
+    .insertInto('server_key')
+    .values({
+      id: 1,
+      key: given === undefined ? textOf(offered) : null,
+      fingerprint: fingerprints[0] as string,
+    })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+  const stored = await tables.selectFrom('server_key').selectAll().executeTakeFirstOrThrow();
+  if (given === undefined) {
+    if (stored.key !== null) return keysOf(stored.key);
+    throw new ConfigError('This database was set up with GEN3D_SERVER_KEY. Give this server the same key');
+  }
+  if (!fingerprints.includes(stored.fingerprint)) {
+    throw new ConfigError(
+      'GEN3D_SERVER_KEY is not the key that this database was set up with. Give all its servers the same key',
+    );
+  }
+  return offered;
+}
+
+/** Makes a new key the current one: a random one, or the first in the settings. */
+async function rotateSharedKey(trx: Transaction<Tables>, given?: string): Promise<void> {
+  await advisoryLock(trx, 'rotate server key');
+  const tables = withSharedTables(trx);
+  const { key } = await tables.selectFrom('server_key').select('key').executeTakeFirstOrThrow();
+  const keys = key === null ? keysOf(given as string) : rotated(keysOf(key));
+  await tables
+    .updateTable('server_key')
+    .set({ key: key === null ? null : textOf(keys), fingerprint: fingerprintOf(keys[0] as Buffer) })
+    .execute();
 }

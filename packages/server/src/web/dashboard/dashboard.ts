@@ -7,17 +7,13 @@ import { requestLimit } from '../http/rate-limit.js';
 import { HttpError, noStore, routeNotFound } from '../http/responses.js';
 import type { Services } from '../http/services.js';
 import { webhookEndpointRoutes } from '../http/webhook-endpoint.js';
+import { keyRoutes, ledgerRoutes, quotaRoutes } from './account-routes.js';
 import { auditRoutes } from './audit-routes.js';
 import { bundleRoutes } from './bundle-routes.js';
 import { eventRoutes } from './event-routes.js';
 import { jobDetailRoutes } from './job-detail-routes.js';
-import { keyRoutes } from './key-routes.js';
-import { ledgerRoutes } from './ledger-routes.js';
-import { openJobRoutes } from './open-job-routes.js';
-import { operatorPasswordRoutes } from './operator-password-routes.js';
-import { operatorRoutes } from './operator-routes.js';
+import { openJobRoutes, operatorPasswordRoutes, operatorRoutes } from './operator-routes.js';
 import { pageRoutes } from './pages.js';
-import { quotaRoutes } from './quota-routes.js';
 import { actForAccount, identityOf, requireOperator, requireSession, sessionRoutes } from './session-routes.js';
 
 /**

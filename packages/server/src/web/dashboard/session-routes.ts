@@ -1,9 +1,10 @@
 import { publicTestKey } from '@gen3d/schema';
 import type { Session } from '@gen3d/schema/dashboard';
-import { type RequestHandler, Router } from 'express';
+import { type Request, type RequestHandler, type Response, Router } from 'express';
 import { z } from 'zod';
+import type { Config } from '../../config.js';
 import { findAccount, listAccounts } from '../../data/accounts/accounts.js';
-import type { Identity } from '../../data/accounts/dashboard-tokens.js';
+import { type Identity, sessionMs } from '../../data/accounts/dashboard-tokens.js';
 import { OperatorPassword } from '../../data/accounts/operator-password.js';
 import type { Caller } from '../http/auth.js';
 import { clientOf, originOf } from '../http/client-address.js';
@@ -12,7 +13,6 @@ import type { RequestLimit } from '../http/rate-limit.js';
 import { HttpError, invalidRequest, onlyMethods, sendJson } from '../http/responses.js';
 import type { Services } from '../http/services.js';
 import { PasswordAttempts } from './password-attempts.js';
-import { clearSessionCookie, sessionTokenOf, setSessionCookie } from './session-cookie.js';
 
 const SignIn = z.union(
   [
@@ -27,7 +27,7 @@ export const identityOf = (response: { locals: Record<string, unknown> }): Ident
   response.locals.identity as Identity;
 
 /** Names the account for which the operator acts. A member has only one account. */
-export const accountHeader = 'x-gen3d-account';
+const accountHeader = 'x-gen3d-account';
 
 /** An operator's session lists at most this many accounts. A search finds the others. */
 const maxAccounts = 100;
@@ -146,4 +146,41 @@ export function actForAccount({ db }: Services): RequestHandler {
     response.locals.caller = { accountId: account.id, sandbox: account.sandbox === 1 } satisfies Caller;
     next();
   };
+}
+
+/**
+ * Whether the browser uses TLS, perhaps to a proxy. A client that forges the header only makes its own cookie stricter.
+ */
+const isHttps = ({ headers }: Request, { publicUrl }: Config) =>
+  publicUrl?.startsWith('https:') === true || headers['x-forwarded-proto'] === 'https';
+
+/**
+ * Contains the port, because browsers share cookies between all ports of a host, and so between its servers. With https,
+ * the prefix makes browsers refuse a cookie of this name from other hosts of the domain, and for a path.
+ */
+const nameFor = (request: Request, config: Config) =>
+  `${isHttps(request, config) ? '__Host-' : ''}gen3d_session_${/:(\d+)$/.exec(request.headers.host ?? '')?.[1] ?? 'default'}`;
+
+/** Returns the session token in a request's cookie. @throws {HttpError} if several cookies have its name */
+export function sessionTokenOf(request: Request, config: Config): string | undefined {
+  const prefix = `${nameFor(request, config)}=`;
+  const cookies = request.headers.cookie?.split(';').map((pair) => pair.trim()) ?? [];
+  const [cookie, another] = cookies.filter((pair) => pair.startsWith(prefix));
+  if (another === undefined) return cookie?.slice(prefix.length);
+  // One of them may sign the user in to a session of somebody else.
+  const message = 'Your browser has two session cookies, of which another program on this host may have set one';
+  throw new HttpError(400, 'invalid_request', `${message}. Delete the cookies of this site, then sign in again`);
+}
+
+function options(request: Request, config: Config) {
+  const secure = isHttps(request, config);
+  return { httpOnly: true, sameSite: 'strict', secure, path: secure ? '/' : '/dashboard' } as const;
+}
+
+function setSessionCookie(request: Request, response: Response, config: Config, token: string): void {
+  response.cookie(nameFor(request, config), token, { ...options(request, config), maxAge: sessionMs });
+}
+
+function clearSessionCookie(request: Request, response: Response, config: Config): void {
+  response.clearCookie(nameFor(request, config), options(request, config));
 }

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { isoTime } from '../../base/time.js';
 import { currentTime } from '../../data/db/time.js';
 import { pollEvents, TooManyListenersError } from '../../data/webhooks/listeners.js';
-import { eventBody } from '../../work/webhooks/event-body.js';
+import { eventBody } from '../../work/webhooks/post-event.js';
 import { callerOf, refuseSandbox } from './auth.js';
 import { jsonBody } from './json-body.js';
 import { HttpError, invalidRequest, onlyMethods, sendJson } from './responses.js';

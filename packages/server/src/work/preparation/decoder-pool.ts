@@ -1,11 +1,11 @@
+import { createRequire } from 'node:module';
 import { availableParallelism, constants } from 'node:os';
 import { EngineError, needsTooMuchMemory } from '@gen3d/engine/images';
-import { ExitError } from '@gen3d/engine/rpc';
+import { Child, ExitError, forkModule } from '@gen3d/engine/rpc';
 import { JobFailure } from '../../data/jobs/failures.js';
 import { TemporaryFailure } from '../stages/stage-failures.js';
-import { type Decoder, startDecoder } from './decoder.js';
-import { cpuExceededStatus, type DecodeLimits, memoryExceededStatus } from './messages.js';
-import { type Sandbox, sandboxProblem } from './sandbox.js';
+import { cpuExceededStatus, type DecodeLimits, type DecoderFunctions, memoryExceededStatus } from './messages.js';
+import { decoderEnvironment, type Sandbox, sandboxProblem } from './sandbox.js';
 
 const mebibyte = 1024 * 1024;
 /** An unused decoder process ends after this time. One always stays: starting it takes longer than decoding a photo. */
@@ -195,4 +195,15 @@ class Lane {
     this.#decoders.delete(decoder);
     void decoder.kill();
   }
+}
+
+/** The package's name finds the module from the built package and from the sources. */
+const decoderFile = createRequire(import.meta.url).resolve('@gen3d/server/decoder');
+
+/** A child process that decodes one image at a time. */
+type Decoder = Child<DecoderFunctions>;
+
+function startDecoder(limits: DecodeLimits, niceness: number, sandbox?: Sandbox): Decoder {
+  const options = { env: decoderEnvironment(), ...sandbox };
+  return new Child('image decoder', () => forkModule(decoderFile, options, [JSON.stringify(limits), String(niceness)]));
 }

@@ -12,8 +12,7 @@ import type { Endpoints } from '../../data/webhooks/endpoints.js';
 import { accountsWithFailures, claimDeliveries, nextDue, postpone, settle } from '../../data/webhooks/outbox.js';
 import { noteOutcome } from '../../data/webhooks/pauses.js';
 import { DeliverySlots, type Outcome, type Slot } from './delivery-slots.js';
-import { eventBody } from './event-body.js';
-import { postEvent } from './post-event.js';
+import { eventBody, postEvent } from './post-event.js';
 
 // Delivers the outbox. Each attempt leases its event, signs it with the endpoint's current secret, and waits 10 s for a
 // 2xx. A failed event is retried after 5 s, 5 min, 30 min, 2 h and 5 h, so that it survives a night's outage of the

@@ -1,7 +1,9 @@
 import { createHmac } from 'node:crypto';
 import { Readable } from 'node:stream';
-import { limits, signatureHeader, timestampHeader } from '@gen3d/schema';
+import { jobType, limits, signatureHeader, timestampHeader, type WebhookEvent } from '@gen3d/schema';
 import { type Dispatcher, request } from 'undici';
+import type { EventRow } from '../../data/db/tables.js';
+import { assetUrl } from '../../data/jobs/task.js';
 import type { Exchange } from '../../data/webhooks/delivery-log.js';
 import type { Endpoint } from '../../data/webhooks/endpoints.js';
 
@@ -117,4 +119,27 @@ async function readPrefix(body: Readable): Promise<string> {
   // `stream` drops a character that is cut in half at the end. PostgreSQL's text type does not allow NUL.
   const text = new TextDecoder().decode(Buffer.concat(chunks).subarray(0, maxPrefixBytes), { stream: !complete });
   return text.replaceAll('\0', '\uFFFD') + (complete ? '' : '…');
+}
+
+/** Builds the payload of an event (docs/contract.md sections 6.1 and 6.2). It is the same for every retry. */
+export function eventBody(row: EventRow, assetsUrl: string): WebhookEvent {
+  const envelope = {
+    event_id: row.event_id,
+    user_id: row.account_id,
+    timestamp: new Date(row.created_at).toISOString(),
+  };
+  if (row.event === 'ping') return { event: 'ping', ...envelope };
+  const { job_id, status, progress, model_key, thumbnail_key, error_code, error_message } = row;
+  if (job_id === null || status === null || progress === null) throw new Error(`event ${row.event_id} has no job`);
+  return {
+    event: 'task.updated',
+    ...envelope,
+    task_id: job_id,
+    type: jobType,
+    status,
+    progress,
+    ...(model_key === null ? {} : { model_urls: { glb: assetUrl(assetsUrl, model_key) } }),
+    ...(thumbnail_key === null ? {} : { thumbnail_url: assetUrl(assetsUrl, thumbnail_key) }),
+    ...(error_code === null ? {} : { error: { code: error_code, message: error_message ?? '' } }),
+  };
 }
