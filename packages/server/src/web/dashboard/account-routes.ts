@@ -12,7 +12,7 @@ import { transaction } from '../../data/db/transaction.js';
 import { quotaUse } from '../../data/jobs/counts.js';
 import { callerOf, refuseSandbox } from '../http/auth.js';
 import { jsonBody } from '../http/json-body.js';
-import { HttpError, invalidRequest, onlyMethods, sendJson } from '../http/responses.js';
+import { HttpError, refuseOtherMethods, sendJson, validated } from '../http/responses.js';
 import type { Services } from '../http/services.js';
 import { auditRequest } from './audit-routes.js';
 
@@ -23,71 +23,62 @@ const spendDays = 30;
 export function ledgerRoutes({ db, cursors, slots }: Services): Router {
   const router = Router();
 
-  router
-    .route('/')
-    .get(async (request, response) => {
-      const { accountId } = callerOf(response);
-      const before = await cursors.read(accountId, request.query.cursor);
-      const { entries, more } = await listLedger(db, accountId, before?.id, pageSize);
-      const last = entries.at(-1);
-      sendJson(response, 200, {
-        entries: entries.map((row) => ({
-          entry_id: row.id,
-          kind: row.kind,
-          amount_usd: toUsd(row.amount_microusd),
-          task_id: row.job_id,
-          label: row.label,
-          instance: row.instance,
-          inference_seconds: row.inference_ms === null ? null : row.inference_ms / 1_000,
-          created_at: isoTime(row.created_at),
-        })),
-        ...(more && last ? { next_cursor: cursors.issue(accountId, last.id) } : {}),
-      } satisfies LedgerPage);
-    })
-    .all(onlyMethods('GET'));
+  router.get('/', async (request, response) => {
+    const { accountId } = callerOf(response);
+    const before = await cursors.read(accountId, request.query.cursor);
+    const { entries, more } = await listLedger(db, accountId, before?.id, pageSize);
+    const last = entries.at(-1);
+    sendJson(response, 200, {
+      entries: entries.map((row) => ({
+        entry_id: row.id,
+        kind: row.kind,
+        amount_usd: toUsd(row.amount_microusd),
+        task_id: row.job_id,
+        label: row.label,
+        instance: row.instance,
+        inference_seconds: row.inference_ms === null ? null : row.inference_ms / 1_000,
+        created_at: isoTime(row.created_at),
+      })),
+      ...(more && last ? { next_cursor: cursors.issue(accountId, last.id) } : {}),
+    } satisfies LedgerPage);
+  });
 
-  router
-    .route('/days')
-    .get(async (_request, response) => {
-      const { accountId } = callerOf(response);
-      const firstDay = Math.floor(Date.now() / dayMs) * dayMs - (spendDays - 1) * dayMs;
-      const days: SpendHistory['days'] = [];
-      for (let day = firstDay; days.length < spendDays; day += dayMs) {
-        // A query per day, because one for all would block the event loop for an account with many jobs.
-        const { spent, inferenceMs, jobs } = await slots.lists.run(accountId, response, () =>
-          spendOfDay(db, accountId, day),
-        );
-        days.push({
-          date: isoTime(day).slice(0, 10),
-          spent_usd: toUsd(spent),
-          inference_seconds: inferenceMs / 1_000,
-          jobs,
-        });
-      }
-      sendJson(response, 200, { days } satisfies SpendHistory);
-    })
-    .all(onlyMethods('GET'));
-  return router;
+  router.get('/days', async (_request, response) => {
+    const { accountId } = callerOf(response);
+    const firstDay = Math.floor(Date.now() / dayMs) * dayMs - (spendDays - 1) * dayMs;
+    const days: SpendHistory['days'] = [];
+    for (let day = firstDay; days.length < spendDays; day += dayMs) {
+      // A query per day, because one for all would block the event loop for an account with many jobs.
+      const { spent, inferenceMs, jobs } = await slots.lists.run(accountId, response, () =>
+        spendOfDay(db, accountId, day),
+      );
+      days.push({
+        date: isoTime(day).slice(0, 10),
+        spent_usd: toUsd(spent),
+        inference_seconds: inferenceMs / 1_000,
+        jobs,
+      });
+    }
+    sendJson(response, 200, { days } satisfies SpendHistory);
+  });
+  return refuseOtherMethods(router);
 }
 
 /** Serves `/dashboard/api/quotas`: how much the account has stored, and how much it may store. */
 export function quotaRoutes({ db, jobStores }: Services): Router {
   const { maxOpenJobs, maxJobsPerDay, withoutModel } = jobStores;
   const router = Router();
-  router
-    .route('/')
-    .get(async (_request, response) => {
-      const { accountId } = callerOf(response);
-      const { today, open, keys } = await quotaUse(db, accountId, maxOpenJobs);
-      sendJson(response, 200, {
-        jobs_today: { used: today, max: maxJobsPerDay },
-        open_jobs: { used: open, max: maxOpenJobs },
-        jobs_without_model: { used: await withoutModel(accountId), max: quotas.jobsWithoutModel },
-        api_keys: { used: keys, max: quotas.apiKeys },
-      } satisfies QuotaList);
-    })
-    .all(onlyMethods('GET'));
-  return router;
+  router.get('/', async (_request, response) => {
+    const { accountId } = callerOf(response);
+    const { today, open, keys } = await quotaUse(db, accountId, maxOpenJobs);
+    sendJson(response, 200, {
+      jobs_today: { used: today, max: maxJobsPerDay },
+      open_jobs: { used: open, max: maxOpenJobs },
+      jobs_without_model: { used: await withoutModel(accountId), max: quotas.jobsWithoutModel },
+      api_keys: { used: keys, max: quotas.apiKeys },
+    } satisfies QuotaList);
+  });
+  return refuseOtherMethods(router);
 }
 
 const NewKey = z.object({ name: Name });
@@ -98,40 +89,33 @@ export function keyRoutes(services: Services): Router {
   const router = Router();
   router.use(refuseSandbox);
 
-  router
-    .route('/')
-    .get(async (_request, response) => {
-      const { accountId } = callerOf(response);
-      const all = await slots.lists.run(accountId, response, () => listKeys(db, accountId));
-      const newestFirst = all.reverse().map(({ account_id, ...key }) => key);
-      sendJson(response, 200, { keys: newestFirst } satisfies KeyList);
-    })
-    .post(jsonBody(services), async (request, response) => {
-      const parsed = NewKey.safeParse(request.body);
-      if (!parsed.success) throw invalidRequest(parsed.error);
-      const { name } = parsed.data;
-      const { accountId } = callerOf(response);
-      const { keyId, apiKey } = await transaction(db, async (trx) => {
-        const key = await keys.create(trx, accountId, currentTime(db), { name });
-        await auditRequest(response, trx, { action: 'key create', subject: key.keyId, detail: `account ${accountId}` });
-        return key;
-      });
-      sendJson(response, 201, { key_id: keyId, name, api_key: apiKey } satisfies CreatedKey);
-    })
-    .all(onlyMethods('GET', 'POST'));
+  router.get('/', async (_request, response) => {
+    const { accountId } = callerOf(response);
+    const all = await slots.lists.run(accountId, response, () => listKeys(db, accountId));
+    const newestFirst = all.reverse().map(({ account_id, ...key }) => key);
+    sendJson(response, 200, { keys: newestFirst } satisfies KeyList);
+  });
 
-  router
-    .route('/:id')
-    .delete(async (request, response) => {
-      const { id } = request.params;
-      const revoked = await transaction(db, async (trx) => {
-        const known = await revokeKey(trx, id, currentTime(db), callerOf(response).accountId);
-        if (known) await auditRequest(response, trx, { action: 'key revoke', subject: id });
-        return known;
-      });
-      if (!revoked) throw new HttpError(404, 'not_found', 'No such key');
-      response.status(204).end();
-    })
-    .all(onlyMethods('DELETE'));
-  return router;
+  router.post('/', jsonBody(services), async (request, response) => {
+    const { name } = validated(NewKey.safeParse(request.body));
+    const { accountId } = callerOf(response);
+    const { keyId, apiKey } = await transaction(db, async (trx) => {
+      const key = await keys.create(trx, accountId, currentTime(db), { name });
+      await auditRequest(response, trx, { action: 'key create', subject: key.keyId, detail: `account ${accountId}` });
+      return key;
+    });
+    sendJson(response, 201, { key_id: keyId, name, api_key: apiKey } satisfies CreatedKey);
+  });
+
+  router.delete('/:id', async (request, response) => {
+    const { id } = request.params;
+    const revoked = await transaction(db, async (trx) => {
+      const known = await revokeKey(trx, id, currentTime(db), callerOf(response).accountId);
+      if (known) await auditRequest(response, trx, { action: 'key revoke', subject: id });
+      return known;
+    });
+    if (!revoked) throw new HttpError(404, 'not_found', 'No such key');
+    response.status(204).end();
+  });
+  return refuseOtherMethods(router);
 }

@@ -5,7 +5,7 @@ import { type Action, audit, listAudit } from '../../data/accounts/audit-log.js'
 import type { Queryable } from '../../data/db/database.js';
 import { currentTime } from '../../data/db/time.js';
 import { addressOf } from '../http/client-address.js';
-import { onlyMethods, sendJson } from '../http/responses.js';
+import { refuseOtherMethods, sendJson } from '../http/responses.js';
 import type { Services } from '../http/services.js';
 import { identityOf } from './session-routes.js';
 
@@ -25,21 +25,18 @@ export const operatorCursors = 'operator';
 /** Serves `/dashboard/api/operator/audit`: what operators did, newest first. */
 export function auditRoutes({ db, cursors }: Services): Router {
   const router = Router();
-  router
-    .route('/')
-    .get(async (request, response) => {
-      const before = (await cursors.read(operatorCursors, request.query.cursor))?.id;
-      const { entries, more } = await listAudit(db, { before, limit: pageSize });
-      const last = entries.at(-1);
-      sendJson(response, 200, {
-        entries: entries.map(({ id, created_at, ...entry }) => ({
-          entry_id: id,
-          ...entry,
-          created_at: isoTime(created_at),
-        })),
-        ...(more && last ? { next_cursor: cursors.issue(operatorCursors, last.id) } : {}),
-      } satisfies AuditPage);
-    })
-    .all(onlyMethods('GET'));
-  return router;
+  router.get('/', async (request, response) => {
+    const before = (await cursors.read(operatorCursors, request.query.cursor))?.id;
+    const { entries, more } = await listAudit(db, { before, limit: pageSize });
+    const last = entries.at(-1);
+    sendJson(response, 200, {
+      entries: entries.map(({ id, created_at, ...entry }) => ({
+        entry_id: id,
+        ...entry,
+        created_at: isoTime(created_at),
+      })),
+      ...(more && last ? { next_cursor: cursors.issue(operatorCursors, last.id) } : {}),
+    } satisfies AuditPage);
+  });
+  return refuseOtherMethods(router);
 }

@@ -3,17 +3,13 @@ import { Router } from 'express';
 import { z } from 'zod';
 import { BundleRefusal } from '../../work/bundles/bundle-manager.js';
 import { jsonBody } from '../http/json-body.js';
-import { HttpError, invalidRequest, onlyMethods, sendJson } from '../http/responses.js';
+import { HttpError, refuseOtherMethods, sendJson, validated } from '../http/responses.js';
 import type { Services } from '../http/services.js';
 import { auditRequest } from './audit-routes.js';
 
 const Named = z.object({ name: z.string().min(1).max(200).refine(isStorable, notStorable) });
 
-function nameIn(body: unknown): string {
-  const parsed = Named.safeParse(body);
-  if (!parsed.success) throw invalidRequest(parsed.error);
-  return parsed.data.name;
-}
+const nameIn = (body: unknown): string => validated(Named.safeParse(body)).name;
 
 async function asHttpError(action: Promise<void>): Promise<void> {
   await action.catch((error: unknown) => {
@@ -28,32 +24,25 @@ async function asHttpError(action: Promise<void>): Promise<void> {
 export function bundleRoutes(services: Services): Router {
   const { bundleManager, db } = services;
   const router = Router();
-  router
-    .route('/')
-    .get(async (_request, response) => sendJson(response, 200, await bundleManager.overview()))
-    .all(onlyMethods('GET'));
-  router
-    .route('/pull')
-    .post(jsonBody(services), async (request, response) => {
-      const name = nameIn(request.body);
-      await auditRequest(response, db, { action: 'bundle pull', subject: name });
-      await asHttpError(bundleManager.pull(name));
-      sendJson(response, 202, await bundleManager.overview());
-    })
-    .delete(async (_request, response) => {
-      await auditRequest(response, db, { action: 'bundle cancel' });
-      bundleManager.cancelPull();
-      sendJson(response, 200, await bundleManager.overview());
-    })
-    .all(onlyMethods('POST', 'DELETE'));
-  router
-    .route('/use')
-    .post(jsonBody(services), async (request, response) => {
-      const name = nameIn(request.body);
-      await auditRequest(response, db, { action: 'bundle use', subject: name });
-      await asHttpError(bundleManager.use(name));
-      sendJson(response, 200, await bundleManager.overview());
-    })
-    .all(onlyMethods('POST'));
-  return router;
+  router.get('/', async (_request, response) => sendJson(response, 200, await bundleManager.overview()));
+  router.post('/pull', jsonBody(services), async (request, response) => {
+    const name = nameIn(request.body);
+    await auditRequest(response, db, { action: 'bundle pull', subject: name });
+    await asHttpError(bundleManager.pull(name));
+    sendJson(response, 202, await bundleManager.overview());
+  });
+
+  router.delete('/pull', async (_request, response) => {
+    await auditRequest(response, db, { action: 'bundle cancel' });
+    bundleManager.cancelPull();
+    sendJson(response, 200, await bundleManager.overview());
+  });
+
+  router.post('/use', jsonBody(services), async (request, response) => {
+    const name = nameIn(request.body);
+    await auditRequest(response, db, { action: 'bundle use', subject: name });
+    await asHttpError(bundleManager.use(name));
+    sendJson(response, 200, await bundleManager.overview());
+  });
+  return refuseOtherMethods(router);
 }

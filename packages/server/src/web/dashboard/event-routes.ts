@@ -4,7 +4,7 @@ import { currentTime } from '../../data/db/time.js';
 import { replayDeadLetters } from '../../data/webhooks/dead-letters.js';
 import { findQueued, listDeliveries, listEvents } from '../../data/webhooks/event-log.js';
 import { callerOf, refuseSandbox } from '../http/auth.js';
-import { HttpError, onlyMethods, sendJson } from '../http/responses.js';
+import { HttpError, refuseOtherMethods, sendJson } from '../http/responses.js';
 import type { Services } from '../http/services.js';
 
 /** Serves `/dashboard/api/events`: lists an account's webhook events and their deliveries, and replays dead letters. */
@@ -12,45 +12,35 @@ export function eventRoutes({ db, endpoints, slots }: Services): Router {
   const router = Router();
   router.use(refuseSandbox);
 
-  router
-    .route('/')
-    .get(async (request, response) => {
-      const { accountId } = callerOf(response);
-      const endpoint = await endpoints.find(accountId);
-      const undelivered = request.query.undelivered === 'true';
-      const events = await slots.lists.run(accountId, response, () => listEvents(db, accountId, { undelivered }));
-      sendJson(response, 200, {
-        configured: endpoint !== undefined,
-        health: endpoint?.health ?? {},
-        events,
-      } satisfies EventList);
-    })
-    .all(onlyMethods('GET'));
+  router.get('/', async (request, response) => {
+    const { accountId } = callerOf(response);
+    const endpoint = await endpoints.find(accountId);
+    const undelivered = request.query.undelivered === 'true';
+    const events = await slots.lists.run(accountId, response, () => listEvents(db, accountId, { undelivered }));
+    sendJson(response, 200, {
+      configured: endpoint !== undefined,
+      health: endpoint?.health ?? {},
+      events,
+    } satisfies EventList);
+  });
 
-  router
-    .route('/:id/deliveries')
-    .get(async (request, response) => {
-      const { accountId } = callerOf(response);
-      const { id } = request.params;
-      const deliveries = await listDeliveries(db, accountId, id);
-      if (deliveries.length === 0 && !(await findQueued(db, accountId, id))) {
-        throw new HttpError(404, 'not_found', 'No such event, or its log has been deleted');
-      }
-      sendJson(response, 200, { deliveries } satisfies DeliveryList);
-    })
-    .all(onlyMethods('GET'));
+  router.get('/:id/deliveries', async (request, response) => {
+    const { accountId } = callerOf(response);
+    const { id } = request.params;
+    const deliveries = await listDeliveries(db, accountId, id);
+    if (deliveries.length === 0 && !(await findQueued(db, accountId, id))) {
+      throw new HttpError(404, 'not_found', 'No such event, or its log has been deleted');
+    }
+    sendJson(response, 200, { deliveries } satisfies DeliveryList);
+  });
 
-  router
-    .route('/:id/replay')
-    .post(async (request, response) => {
-      const { id } = request.params;
-      const queued = await findQueued(db, callerOf(response).accountId, id);
-      if (!queued?.dead_at) throw new HttpError(404, 'not_found', 'No such dead letter');
-      const replayed = await replayDeadLetters(db, { eventId: id }, currentTime(db));
-      if (replayed === 0)
-        throw new HttpError(409, 'not_configured', 'No webhook endpoint is configured; set one first');
-      sendJson(response, 202, { queued: true });
-    })
-    .all(onlyMethods('POST'));
-  return router;
+  router.post('/:id/replay', async (request, response) => {
+    const { id } = request.params;
+    const queued = await findQueued(db, callerOf(response).accountId, id);
+    if (!queued?.dead_at) throw new HttpError(404, 'not_found', 'No such dead letter');
+    const replayed = await replayDeadLetters(db, { eventId: id }, currentTime(db));
+    if (replayed === 0) throw new HttpError(409, 'not_configured', 'No webhook endpoint is configured; set one first');
+    sendJson(response, 202, { queued: true });
+  });
+  return refuseOtherMethods(router);
 }

@@ -25,7 +25,7 @@ import { cancel } from '../../data/jobs/lifecycle.js';
 import { liveRunners } from '../../data/runners/registry.js';
 import { outboxCounts } from '../../data/webhooks/outbox.js';
 import { jsonBody } from '../http/json-body.js';
-import { HttpError, invalidRequest, onlyMethods, sendJson } from '../http/responses.js';
+import { HttpError, refuseOtherMethods, sendJson, validated } from '../http/responses.js';
 import type { Services } from '../http/services.js';
 import { auditRequest, operatorCursors } from './audit-routes.js';
 import { sessionTokenOf } from './session-routes.js';
@@ -55,92 +55,80 @@ export function operatorRoutes(services: Services): Router {
     return { jobs, events: await outboxCounts(db) };
   }, counting);
 
-  router
-    .route('/overview')
-    .get(async (_request, response) => {
-      const { jobs, events } = await counts();
-      const oldest = await oldestOpenJob(db);
-      const runners = await liveRunners(db, currentTime(db));
-      const { bavail, bsize } = await statfs(config.dataDir);
-      sendJson(response, 200, {
-        jobs,
-        oldest_open_at: oldest === undefined ? null : isoTime(oldest),
-        inference_seconds: await recentInference(db),
-        events,
-        runners: runners.map((runner) => ({
-          runner_id: runner.id,
-          host: runner.host,
-          version: runner.version,
-          instance: runner.instance,
-          bundle: runner.bundle,
-          device: runner.device,
-          adapter: runner.adapter,
-          task_id: runner.job_id,
-          started_at: isoTime(runner.started_at),
-          heartbeat_at: isoTime(runner.heartbeat_at),
-        })),
-        rates: { ...rates() },
-        ...bundleManager.inUse,
-        database: kindOf(db).name,
-        version,
-        node: process.version,
-        platform: `${process.platform} ${process.arch}`,
-        uptime_seconds: Math.round(process.uptime()),
-        memory_bytes: process.memoryUsage.rss(),
-        free_disk_bytes: bavail * bsize,
-      } satisfies Overview);
-    })
-    .all(onlyMethods('GET'));
+  router.get('/overview', async (_request, response) => {
+    const { jobs, events } = await counts();
+    const oldest = await oldestOpenJob(db);
+    const runners = await liveRunners(db, currentTime(db));
+    const { bavail, bsize } = await statfs(config.dataDir);
+    sendJson(response, 200, {
+      jobs,
+      oldest_open_at: oldest === undefined ? null : isoTime(oldest),
+      inference_seconds: await recentInference(db),
+      events,
+      runners: runners.map((runner) => ({
+        runner_id: runner.id,
+        host: runner.host,
+        version: runner.version,
+        instance: runner.instance,
+        bundle: runner.bundle,
+        device: runner.device,
+        adapter: runner.adapter,
+        task_id: runner.job_id,
+        started_at: isoTime(runner.started_at),
+        heartbeat_at: isoTime(runner.heartbeat_at),
+      })),
+      rates: { ...rates() },
+      ...bundleManager.inUse,
+      database: kindOf(db).name,
+      version,
+      node: process.version,
+      platform: `${process.platform} ${process.arch}`,
+      uptime_seconds: Math.round(process.uptime()),
+      memory_bytes: process.memoryUsage.rss(),
+      free_disk_bytes: bavail * bsize,
+    } satisfies Overview);
+  });
 
-  router
-    .route('/accounts')
-    .get(async (request, response) => {
-      const parsed = AccountSearch.safeParse(request.query);
-      if (!parsed.success) throw invalidRequest(parsed.error, 'query');
-      const { search, cursor } = parsed.data;
-      const after = (await cursors.read(operatorCursors, cursor))?.id;
-      const { rows, more } = await accountsWithOpenJobs(db, { search, after, limit: pageSize });
-      const last = rows.at(-1);
-      sendJson(response, 200, {
-        accounts: rows.map((row) => ({
-          account_id: row.id,
-          name: row.name,
-          sandbox: row.sandbox === 1,
-          balance_usd: toUsd(row.balance_microusd),
-          open_jobs: Number(row.open_jobs),
-          created_at: isoTime(row.created_at),
-        })),
-        ...(more && last ? { next_cursor: cursors.issue(operatorCursors, last.id) } : {}),
-      } satisfies OperatorAccountList);
-    })
-    .post(jsonBody(services), async (request, response) => {
-      const parsed = NewAccount.safeParse(request.body);
-      if (!parsed.success) throw invalidRequest(parsed.error);
-      const account = await openAccount(db, config, parsed.data, (trx, action) =>
-        auditRequest(response, trx, action),
-      ).catch(conflict);
-      sendJson(response, 201, account);
-    })
-    .all(onlyMethods('GET', 'POST'));
+  router.get('/accounts', async (request, response) => {
+    const { search, cursor } = validated(AccountSearch.safeParse(request.query), 'query');
+    const after = (await cursors.read(operatorCursors, cursor))?.id;
+    const { rows, more } = await accountsWithOpenJobs(db, { search, after, limit: pageSize });
+    const last = rows.at(-1);
+    sendJson(response, 200, {
+      accounts: rows.map((row) => ({
+        account_id: row.id,
+        name: row.name,
+        sandbox: row.sandbox === 1,
+        balance_usd: toUsd(row.balance_microusd),
+        open_jobs: Number(row.open_jobs),
+        created_at: isoTime(row.created_at),
+      })),
+      ...(more && last ? { next_cursor: cursors.issue(operatorCursors, last.id) } : {}),
+    } satisfies OperatorAccountList);
+  });
 
-  router
-    .route('/accounts/:id/credit')
-    .post(jsonBody(services), async (request, response) => {
-      const parsed = Credit.safeParse(request.body);
-      if (!parsed.success) throw invalidRequest(parsed.error);
-      const { id } = request.params;
-      const { usd, idempotency_key } = parsed.data;
-      const credited = await transaction(db, async (trx) => {
-        const after = await creditAccount(trx, id, toMicroUsd(usd), idempotency_key);
-        const credit = { action: 'account credit', subject: id, detail: `${usd} USD` } as const;
-        if (after?.isNew) await auditRequest(response, trx, credit);
-        return after;
-      }).catch(conflict);
-      if (credited === undefined) throw new HttpError(404, 'not_found', 'No such account');
-      sendJson(response, 200, { account_id: id, balance_usd: toUsd(credited.balance) });
-    })
-    .all(onlyMethods('POST'));
-  return router;
+  router.post('/accounts', jsonBody(services), async (request, response) => {
+    const body = validated(NewAccount.safeParse(request.body));
+    const account = await openAccount(db, config, body, (trx, action) => auditRequest(response, trx, action)).catch(
+      conflict,
+    );
+    sendJson(response, 201, account);
+  });
+
+  // `route` keeps the type of `request.params`, which the handler before would widen.
+  router.route('/accounts/:id/credit').post(jsonBody(services), async (request, response) => {
+    const { usd, idempotency_key } = validated(Credit.safeParse(request.body));
+    const { id } = request.params;
+    const credited = await transaction(db, async (trx) => {
+      const after = await creditAccount(trx, id, toMicroUsd(usd), idempotency_key);
+      const credit = { action: 'account credit', subject: id, detail: `${usd} USD` } as const;
+      if (after?.isNew) await auditRequest(response, trx, credit);
+      return after;
+    }).catch(conflict);
+    if (credited === undefined) throw new HttpError(404, 'not_found', 'No such account');
+    sendJson(response, 200, { account_id: id, balance_usd: toUsd(credited.balance) });
+  });
+  return refuseOtherMethods(router);
 }
 
 /** Computes the median and the 95th percentile of the last jobs' inference. */
@@ -154,44 +142,38 @@ async function recentInference(db: Db): Promise<Overview['inference_seconds']> {
 /** Serves `/dashboard/api/operator/jobs`: the unfinished jobs of all accounts. */
 export function openJobRoutes({ db, cursors }: Services): Router {
   const router = Router();
-  router
-    .route('/')
-    .get(async (request, response) => {
-      const after = await cursors.read(operatorCursors, request.query.cursor);
-      const { rows, more } = await openJobsByAccount(db, {
-        after: after && { id: after.id, accountId: after.label },
-        limit: pageSize,
-      });
-      const last = rows.at(-1);
-      sendJson(response, 200, {
-        jobs: rows.map(({ id, account_id, name, label, status, progress, created_at }) => ({
-          task_id: id,
-          account: { account_id, name },
-          label,
-          status,
-          progress,
-          created_at: isoTime(created_at),
-        })),
-        ...(more && last ? { next_cursor: cursors.issue(operatorCursors, last.id, last.account_id) } : {}),
-      } satisfies OpenJobPage);
-    })
-    .all(onlyMethods('GET'));
+  router.get('/', async (request, response) => {
+    const after = await cursors.read(operatorCursors, request.query.cursor);
+    const { rows, more } = await openJobsByAccount(db, {
+      after: after && { id: after.id, accountId: after.label },
+      limit: pageSize,
+    });
+    const last = rows.at(-1);
+    sendJson(response, 200, {
+      jobs: rows.map(({ id, account_id, name, label, status, progress, created_at }) => ({
+        task_id: id,
+        account: { account_id, name },
+        label,
+        status,
+        progress,
+        created_at: isoTime(created_at),
+      })),
+      ...(more && last ? { next_cursor: cursors.issue(operatorCursors, last.id, last.account_id) } : {}),
+    } satisfies OpenJobPage);
+  });
 
-  router
-    .route('/:id/cancel')
-    .post(async (request, response) => {
-      const { id } = request.params;
-      const outcome = await transaction(db, async (trx) => {
-        const canceled = await cancel(trx, id, currentTime(db));
-        if (canceled === 'canceled') await auditRequest(response, trx, { action: 'job cancel', subject: id });
-        return canceled;
-      });
-      if (outcome === 'unknown') throw new HttpError(404, 'not_found', 'No such job');
-      if (outcome === 'too_late') throw new HttpError(409, 'not_cancelable', 'The job is finished already');
-      response.status(204).end();
-    })
-    .all(onlyMethods('POST'));
-  return router;
+  router.post('/:id/cancel', async (request, response) => {
+    const { id } = request.params;
+    const outcome = await transaction(db, async (trx) => {
+      const canceled = await cancel(trx, id, currentTime(db));
+      if (canceled === 'canceled') await auditRequest(response, trx, { action: 'job cancel', subject: id });
+      return canceled;
+    });
+    if (outcome === 'unknown') throw new HttpError(404, 'not_found', 'No such job');
+    if (outcome === 'too_late') throw new HttpError(409, 'not_cancelable', 'The job is finished already');
+    response.status(204).end();
+  });
+  return refuseOtherMethods(router);
 }
 
 const { min, max } = formLimits.passwordLength;
@@ -207,27 +189,24 @@ export function operatorPasswordRoutes(services: Services): Router {
   const { config, db, dashboardTokens: tokens } = services;
   const password = new OperatorPassword(db);
   const router = Router();
-  router
-    .route('/')
-    .put(jsonBody(services), async (request, response) => {
-      const parsed = NewPassword.safeParse(request.body);
-      if (!parsed.success) throw invalidRequest(parsed.error);
-      const hash = await hashPassword(parsed.data.password);
-      await transaction(db, async (trx) => {
-        await password.set(trx, hash);
-        await tokens.endOtherOperators(trx, sessionTokenOf(request, config) ?? '');
-        await auditRequest(response, trx, { action: 'password set' });
-      });
-      response.status(204).end();
-    })
-    .delete(async (request, response) => {
-      await transaction(db, async (trx) => {
-        await password.remove(trx);
-        await tokens.endOtherOperators(trx, sessionTokenOf(request, config) ?? '');
-        await auditRequest(response, trx, { action: 'password remove' });
-      });
-      response.status(204).end();
-    })
-    .all(onlyMethods('PUT', 'DELETE'));
-  return router;
+  router.put('/', jsonBody(services), async (request, response) => {
+    const body = validated(NewPassword.safeParse(request.body));
+    const hash = await hashPassword(body.password);
+    await transaction(db, async (trx) => {
+      await password.set(trx, hash);
+      await tokens.endOtherOperators(trx, sessionTokenOf(request, config) ?? '');
+      await auditRequest(response, trx, { action: 'password set' });
+    });
+    response.status(204).end();
+  });
+
+  router.delete('/', async (request, response) => {
+    await transaction(db, async (trx) => {
+      await password.remove(trx);
+      await tokens.endOtherOperators(trx, sessionTokenOf(request, config) ?? '');
+      await auditRequest(response, trx, { action: 'password remove' });
+    });
+    response.status(204).end();
+  });
+  return refuseOtherMethods(router);
 }

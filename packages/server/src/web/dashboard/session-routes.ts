@@ -10,7 +10,7 @@ import type { Caller } from '../http/auth.js';
 import { clientOf, originOf } from '../http/client-address.js';
 import { smallJsonBody } from '../http/json-body.js';
 import type { RequestLimit } from '../http/rate-limit.js';
-import { HttpError, invalidRequest, onlyMethods, sendJson } from '../http/responses.js';
+import { HttpError, refuseOtherMethods, sendJson, validated } from '../http/responses.js';
 import type { Services } from '../http/services.js';
 import { PasswordAttempts } from './password-attempts.js';
 
@@ -63,59 +63,55 @@ export function sessionRoutes(
     return { role: 'member', key_id: identity.keyId, operator_password, charges, accounts };
   };
 
-  router
-    .route('/')
-    .get(async (request, response) => {
-      const token = sessionTokenOf(request, config);
-      const identity = token === undefined ? undefined : await tokens.identify(token);
-      sendJson(response, 200, await describeSession(identity, request.query.account));
-    })
-    .post(smallJsonBody, async (request, response) => {
-      const parsed = SignIn.safeParse(request.body);
-      if (!parsed.success) throw invalidRequest(parsed.error);
-      let keyId: string | null = null;
-      if ('link' in parsed.data) {
-        if (!(await tokens.redeemLink(parsed.data.link))) {
-          throw signInFailed(
-            'This link has been used or is over an hour old. Print a new one: gen3d admin sign-in-link',
-          );
-        }
-      } else if ('password' in parsed.data) {
-        const client = clientOf(request);
-        const waitSeconds = Math.ceil(attempts.take(client, originOf(request), performance.now()));
-        if (waitSeconds > 0) {
-          const message = `Too many attempts. Wait ${waitSeconds} s, or sign in with a link: gen3d admin sign-in-link`;
-          throw new HttpError(429, 'too_many_tries', message, { 'retry-after': String(waitSeconds) });
-        }
-        if (!(await operatorPassword.matches(parsed.data.password))) {
-          throw signInFailed('This is not the operator’s password');
-        }
-        attempts.noteSuccess(client);
-      } else {
-        const apiKey = parsed.data.api_key.trim();
-        if (apiKey === publicTestKey) {
-          throw signInFailed('Everyone can use the public test key. Sign in with a key of your account');
-        }
-        keyId = (await keys.find(db, apiKey))?.id ?? null;
-        if (keyId === null) throw signInFailed('This API key is unknown or was revoked');
-        // Each session is a row.
-        if (!(await limit(response, clientOf(request)))) return;
-        keyUse.record(keyId);
+  router.get('/', async (request, response) => {
+    const token = sessionTokenOf(request, config);
+    const identity = token === undefined ? undefined : await tokens.identify(token);
+    sendJson(response, 200, await describeSession(identity, request.query.account));
+  });
+
+  router.post('/', smallJsonBody, async (request, response) => {
+    const body = validated(SignIn.safeParse(request.body));
+    let keyId: string | null = null;
+    if ('link' in body) {
+      if (!(await tokens.redeemLink(body.link))) {
+        throw signInFailed('This link has been used or is over an hour old. Print a new one: gen3d admin sign-in-link');
       }
-      const token = await tokens.issueSession(keyId);
-      setSessionCookie(request, response, config, token);
-      const identity = await tokens.identify(token);
-      if (!identity) throw new Error('the new session was not found');
-      sendJson(response, 200, await describeSession(identity));
-    })
-    .delete(async (request, response) => {
-      const token = sessionTokenOf(request, config);
-      if (token !== undefined) await tokens.endSession(token);
-      clearSessionCookie(request, response, config);
-      response.status(204).end();
-    })
-    .all(onlyMethods('GET', 'POST', 'DELETE'));
-  return router;
+    } else if ('password' in body) {
+      const client = clientOf(request);
+      const waitSeconds = Math.ceil(attempts.take(client, originOf(request), performance.now()));
+      if (waitSeconds > 0) {
+        const message = `Too many attempts. Wait ${waitSeconds} s, or sign in with a link: gen3d admin sign-in-link`;
+        throw new HttpError(429, 'too_many_tries', message, { 'retry-after': String(waitSeconds) });
+      }
+      if (!(await operatorPassword.matches(body.password))) {
+        throw signInFailed('This is not the operator’s password');
+      }
+      attempts.noteSuccess(client);
+    } else {
+      const apiKey = body.api_key.trim();
+      if (apiKey === publicTestKey) {
+        throw signInFailed('Everyone can use the public test key. Sign in with a key of your account');
+      }
+      keyId = (await keys.find(db, apiKey))?.id ?? null;
+      if (keyId === null) throw signInFailed('This API key is unknown or was revoked');
+      // Each session is a row.
+      if (!(await limit(response, clientOf(request)))) return;
+      keyUse.record(keyId);
+    }
+    const token = await tokens.issueSession(keyId);
+    setSessionCookie(request, response, config, token);
+    const identity = await tokens.identify(token);
+    if (!identity) throw new Error('the new session was not found');
+    sendJson(response, 200, await describeSession(identity));
+  });
+
+  router.delete('/', async (request, response) => {
+    const token = sessionTokenOf(request, config);
+    if (token !== undefined) await tokens.endSession(token);
+    clearSessionCookie(request, response, config);
+    response.status(204).end();
+  });
+  return refuseOtherMethods(router);
 }
 
 /** Refuses requests without a valid session. */

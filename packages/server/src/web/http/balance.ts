@@ -3,22 +3,19 @@ import { Router } from 'express';
 import { toUsd } from '../../base/money.js';
 import { balanceOf } from '../../data/accounts/ledger.js';
 import { callerOf } from './auth.js';
-import { onlyMethods, sendJson } from './responses.js';
+import { refuseOtherMethods, sendJson } from './responses.js';
 import type { Services } from './services.js';
 
 /** Serves `/v1/balance` (docs/contract.md section 4.4). */
 export function balanceRoutes({ db, rates }: Services): Router {
   const router = Router();
-  router
-    .route('/')
-    .get(async (_request, response) => {
-      const balance = await balanceOf(db, callerOf(response).accountId);
-      sendJson(response, 200, {
-        balance_usd: toUsd(balance),
-        min_balance_usd: limits.minBalanceUsd,
-        rates: { ...rates() },
-      } satisfies Balance);
-    })
-    .all(onlyMethods('GET'));
-  return router;
+  router.get('/', async (_request, response) => {
+    const balance = await balanceOf(db, callerOf(response).accountId);
+    sendJson(response, 200, {
+      balance_usd: toUsd(balance),
+      min_balance_usd: limits.minBalanceUsd,
+      rates: { ...rates() },
+    } satisfies Balance);
+  });
+  return refuseOtherMethods(router);
 }

@@ -8,7 +8,7 @@ import { assetUrl, type TaskRow } from '../../data/jobs/task.js';
 import { callerOf } from './auth.js';
 import { acceptJob } from './jobs.js';
 import { jsonBody, releaseBody } from './json-body.js';
-import { HttpError, invalidRequest, onlyMethods, sendJson } from './responses.js';
+import { HttpError, refuseOtherMethods, sendJson, validated } from './responses.js';
 import type { Services } from './services.js';
 
 const pollMs = 500;
@@ -35,44 +35,39 @@ export function compatibleRoutes(services: Services): Router {
   const { db, assetsUrl, files, slots } = services;
   const router = Router();
 
-  router
-    .route('/')
-    .post(jsonBody(services), async (request, response) => {
-      const body = Generation.safeParse(request.body);
-      if (!body.success) throw invalidRequest(body.error);
-      const { image = body.data.image_url, response_format } = body.data;
-      if (image === undefined) {
-        throw new HttpError(400, 'invalid_request', 'image: missing; send a URL, a data URI or base64');
-      }
-      const parsed = parseCreateJobRequest({ type: jobType, input: { image_urls: [imageUrl(image)] } });
-      if (!parsed.success) throw invalidRequest(parsed.error);
-      const { accountId } = callerOf(response);
-      const id = await acceptJob(services, response, parsed.data);
-      releaseBody(request, response);
+  router.post('/', jsonBody(services), async (request, response) => {
+    const body = validated(Generation.safeParse(request.body));
+    const { image = body.image_url, response_format } = body;
+    if (image === undefined) {
+      throw new HttpError(400, 'invalid_request', 'image: missing; send a URL, a data URI or base64');
+    }
+    const job = validated(parseCreateJobRequest({ type: jobType, input: { image_urls: [imageUrl(image)] } }));
+    const { accountId } = callerOf(response);
+    const id = await acceptJob(services, response, job);
+    releaseBody(request, response);
 
-      let task: TaskRow | undefined;
-      for (;;) {
-        if (response.closed) return;
-        task = await findTask(db, accountId, id);
-        if (!task || isTerminal(task.status)) break;
-        await sleep(pollMs);
-      }
-      const key = task?.model_key ?? undefined;
-      if (key === undefined) {
-        const code = task?.error_code ?? 'canceled';
-        return sendJson(response, 422, { error: { code, message: task?.error_message ?? 'The job was canceled' } });
-      }
-      const send = (asset: { url: string } | { b64_json: string }) =>
-        sendJson(response, 200, { id, created: Math.floor(Date.now() / 1_000), data: [asset] });
-      if (response_format === 'url') return send({ url: assetUrl(assetsUrl(), key) });
-      await slots.files.run(accountId, response, async () => {
-        const model = await files.assets.read(key);
-        send({ b64_json: Buffer.from(model ?? []).toString('base64') });
-        // The slot limits how many models are in memory.
-        await finished(response).catch(() => {});
-      });
-    })
-    .all(onlyMethods('POST'));
+    let task: TaskRow | undefined;
+    for (;;) {
+      if (response.closed) return;
+      task = await findTask(db, accountId, id);
+      if (!task || isTerminal(task.status)) break;
+      await sleep(pollMs);
+    }
+    const key = task?.model_key ?? undefined;
+    if (key === undefined) {
+      const code = task?.error_code ?? 'canceled';
+      return sendJson(response, 422, { error: { code, message: task?.error_message ?? 'The job was canceled' } });
+    }
+    const send = (asset: { url: string } | { b64_json: string }) =>
+      sendJson(response, 200, { id, created: Math.floor(Date.now() / 1_000), data: [asset] });
+    if (response_format === 'url') return send({ url: assetUrl(assetsUrl(), key) });
+    await slots.files.run(accountId, response, async () => {
+      const model = await files.assets.read(key);
+      send({ b64_json: Buffer.from(model ?? []).toString('base64') });
+      // The slot limits how many models are in memory.
+      await finished(response).catch(() => {});
+    });
+  });
 
-  return router;
+  return refuseOtherMethods(router);
 }

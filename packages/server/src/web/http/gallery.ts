@@ -19,7 +19,7 @@ import { shareModel, unshareModel } from '../../data/jobs/shares.js';
 import { callerOf, refuseSandbox } from './auth.js';
 import { samplerSettings } from './jobs.js';
 import { jsonBody } from './json-body.js';
-import { HttpError, invalidRequest, onlyMethods, sendJson } from './responses.js';
+import { HttpError, refuseOtherMethods, sendJson, validated } from './responses.js';
 import type { Services } from './services.js';
 
 const GalleryQuery = z.object({
@@ -51,9 +51,7 @@ const withoutLabels = ({ search, id, sort, ...query }: GalleryQuery): GalleryQue
 const Selection = z.object({ task_ids: z.array(z.string().max(26)).min(1).max(limits.pageSize.max) });
 
 function repeatKey(header: string | undefined): string | undefined {
-  const parsed = IdempotencyKey.optional().safeParse(header);
-  if (!parsed.success) throw invalidRequest(parsed.error, repeatKeyHeader);
-  return parsed.data;
+  return validated(IdempotencyKey.optional().safeParse(header), repeatKeyHeader);
 }
 
 const notFound = () => new HttpError(404, 'not_found', 'No such job');
@@ -80,116 +78,99 @@ export function galleryRoutes(services: Services): Router {
     return present(row);
   }
 
-  router
-    .route('/')
-    .get(async (request, response) => {
-      const parsed = GalleryQuery.safeParse(request.query);
-      if (!parsed.success) throw invalidRequest(parsed.error, 'query');
-      const { accountId, sandbox } = callerOf(response);
-      const { cursor, ...query } = sandbox ? withoutLabels(parsed.data) : parsed.data;
-      const search = query.search || undefined;
-      const after = await cursors.read(accountId, cursor);
-      const list = () => listGallery(db, accountId, { ...query, search, after });
-      const count = async () => ({ counts: await countGallery(db, accountId, search) });
-      const { rows, more } = await slots.lists.run(accountId, response, list);
-      const last = rows.at(-1);
-      const label = query.sort === 'name' ? last?.label_folded : undefined;
-      sendJson(response, 200, {
-        jobs: await Promise.all(rows.map(present)),
-        ...(more && last ? { next_cursor: cursors.issue(accountId, last.id, label) } : {}),
-        ...(sandbox ? {} : await slots.lists.run(accountId, response, count)),
-      } satisfies GalleryPage);
-    })
-    .all(onlyMethods('GET'));
+  router.get('/', async (request, response) => {
+    const asked = validated(GalleryQuery.safeParse(request.query), 'query');
+    const { accountId, sandbox } = callerOf(response);
+    const { cursor, ...query } = sandbox ? withoutLabels(asked) : asked;
+    const search = query.search || undefined;
+    const after = await cursors.read(accountId, cursor);
+    const list = () => listGallery(db, accountId, { ...query, search, after });
+    const count = async () => ({ counts: await countGallery(db, accountId, search) });
+    const { rows, more } = await slots.lists.run(accountId, response, list);
+    const last = rows.at(-1);
+    const label = query.sort === 'name' ? last?.label_folded : undefined;
+    sendJson(response, 200, {
+      jobs: await Promise.all(rows.map(present)),
+      ...(more && last ? { next_cursor: cursors.issue(accountId, last.id, label) } : {}),
+      ...(sandbox ? {} : await slots.lists.run(accountId, response, count)),
+    } satisfies GalleryPage);
+  });
 
   for (const [path, hidden] of [
     ['/hide', true],
     ['/unhide', false],
   ] as const) {
-    router
-      .route(path)
-      .post(refuseSandbox, jsonBody(services), async (request, response) => {
-        const parsed = Selection.safeParse(request.body);
-        if (!parsed.success) throw invalidRequest(parsed.error);
-        const changed = await setHidden(db, callerOf(response).accountId, parsed.data.task_ids, hidden);
-        sendJson(response, 200, { changed });
-      })
-      .all(onlyMethods('POST'));
+    router.post(path, refuseSandbox, jsonBody(services), async (request, response) => {
+      const { task_ids } = validated(Selection.safeParse(request.body));
+      const changed = await setHidden(db, callerOf(response).accountId, task_ids, hidden);
+      sendJson(response, 200, { changed });
+    });
   }
 
-  router
-    .route('/:id')
-    .get(async (request, response) => {
-      sendJson(response, 200, await find(callerOf(response).accountId, request.params.id));
-    })
-    .delete(refuseSandbox, async (request, response) => {
-      const { id } = request.params;
-      const outcome = await deleteJob(db, id, currentTime(db), callerOf(response).accountId);
-      if (outcome === 'unknown') throw notFound();
-      if (outcome === 'in_progress') {
-        throw new HttpError(
-          409,
-          'not_deletable',
-          'The job is in inference. Cancel it first, or delete it when it is finished',
-        );
-      }
-      await eraseFiles(db, files, id).catch((err: unknown) => {
-        log.warn({ err, jobId: id }, 'deleted a job, but not its files yet; housekeeping removes them');
-      });
-      response.status(204).end();
-    })
-    .all(onlyMethods('GET', 'DELETE'));
+  router.get('/:id', async (request, response) => {
+    sendJson(response, 200, await find(callerOf(response).accountId, request.params.id));
+  });
 
-  router
-    .route('/:id/cancel')
-    .post(refuseSandbox, async (request, response) => {
-      const { accountId } = callerOf(response);
-      const { id } = request.params;
-      const { outcome, forgotten } = await cancelOwn(db, accountId, id, currentTime(db));
-      if (outcome === 'unknown') throw notFound();
-      if (outcome === 'too_late') {
-        throw new HttpError(409, 'not_cancelable', 'The job is finished, and cannot be canceled');
-      }
-      if (forgotten !== undefined) await inputs.remove(forgotten);
-      sendJson(response, 200, await find(accountId, id));
-    })
-    .all(onlyMethods('POST'));
-
-  router
-    .route('/:id/share')
-    .put(refuseSandbox, async (request, response) => {
-      const { accountId } = callerOf(response);
-      const { id } = request.params;
-      if (!(await shareModel(db, accountId, id))) throw new HttpError(404, 'not_found', 'No such model');
-      sendJson(response, 200, await find(accountId, id));
-    })
-    .delete(refuseSandbox, async (request, response) => {
-      await unshareModel(db, callerOf(response).accountId, request.params.id);
-      response.status(204).end();
-    })
-    .all(onlyMethods('PUT', 'DELETE'));
-
-  router
-    .route('/:id/retry')
-    .post(refuseSandbox, async (request, response) => {
-      const { traceId } = response.locals;
-      const { accountId } = callerOf(response);
-      const sampler = samplerSettings(request.get(samplerHeader));
-      const key = repeatKey(request.get(repeatKeyHeader));
-      const retried = await slots.retries.run(accountId, response, () =>
-        retryJob(jobStores, accountId, request.params.id, currentTime(db), { traceId, sampler, key }),
+  // `route` keeps the type of `request.params`, which the handler before would widen.
+  router.route('/:id').delete(refuseSandbox, async (request, response) => {
+    const { id } = request.params;
+    const outcome = await deleteJob(db, id, currentTime(db), callerOf(response).accountId);
+    if (outcome === 'unknown') throw notFound();
+    if (outcome === 'in_progress') {
+      throw new HttpError(
+        409,
+        'not_deletable',
+        'The job is in inference. Cancel it first, or delete it when it is finished',
       );
-      if (retried === 'unknown') throw notFound();
-      if (retried === 'not_retryable') {
-        const message =
-          'The job is not finished, or its photo is gone: it is kept for 7 days after a failure, and after a success only with --keep-photos-days. Send the photo again';
-        throw new HttpError(409, 'not_retryable', message);
-      }
-      if (retried.created) onJobCreated();
-      response.locals.jobId = retried.id;
-      sendJson(response, 202, { job_id: retried.id });
-    })
-    .all(onlyMethods('POST'));
+    }
+    await eraseFiles(db, files, id).catch((err: unknown) => {
+      log.warn({ err, jobId: id }, 'deleted a job, but not its files yet; housekeeping removes them');
+    });
+    response.status(204).end();
+  });
 
-  return router;
+  router.route('/:id/cancel').post(refuseSandbox, async (request, response) => {
+    const { accountId } = callerOf(response);
+    const { id } = request.params;
+    const { outcome, forgotten } = await cancelOwn(db, accountId, id, currentTime(db));
+    if (outcome === 'unknown') throw notFound();
+    if (outcome === 'too_late') {
+      throw new HttpError(409, 'not_cancelable', 'The job is finished, and cannot be canceled');
+    }
+    if (forgotten !== undefined) await inputs.remove(forgotten);
+    sendJson(response, 200, await find(accountId, id));
+  });
+
+  router.route('/:id/share').put(refuseSandbox, async (request, response) => {
+    const { accountId } = callerOf(response);
+    const { id } = request.params;
+    if (!(await shareModel(db, accountId, id))) throw new HttpError(404, 'not_found', 'No such model');
+    sendJson(response, 200, await find(accountId, id));
+  });
+
+  router.route('/:id/share').delete(refuseSandbox, async (request, response) => {
+    await unshareModel(db, callerOf(response).accountId, request.params.id);
+    response.status(204).end();
+  });
+
+  router.route('/:id/retry').post(refuseSandbox, async (request, response) => {
+    const { traceId } = response.locals;
+    const { accountId } = callerOf(response);
+    const sampler = samplerSettings(request.get(samplerHeader));
+    const key = repeatKey(request.get(repeatKeyHeader));
+    const retried = await slots.retries.run(accountId, response, () =>
+      retryJob(jobStores, accountId, request.params.id, currentTime(db), { traceId, sampler, key }),
+    );
+    if (retried === 'unknown') throw notFound();
+    if (retried === 'not_retryable') {
+      const message =
+        'The job is not finished, or its photo is gone: it is kept for 7 days after a failure, and after a success only with --keep-photos-days. Send the photo again';
+      throw new HttpError(409, 'not_retryable', message);
+    }
+    if (retried.created) onJobCreated();
+    response.locals.jobId = retried.id;
+    sendJson(response, 202, { job_id: retried.id });
+  });
+
+  return refuseOtherMethods(router);
 }

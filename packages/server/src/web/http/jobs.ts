@@ -17,7 +17,7 @@ import { toTask } from '../../data/jobs/task.js';
 import { callerOf } from './auth.js';
 import { pollingHeaders } from './eta-estimator.js';
 import { jsonBody } from './json-body.js';
-import { HttpError, invalidCursor, invalidRequest, onlyMethods, sendJson } from './responses.js';
+import { HttpError, invalidCursor, refuseOtherMethods, sendJson, validated } from './responses.js';
 import type { Services } from './services.js';
 
 /** Reads the label from the value of its header, if it was sent. */
@@ -66,46 +66,37 @@ export function jobRoutes(services: Services): Router {
   const { db, cursors, assetsUrl, etaEstimator } = services;
   const router = Router();
 
-  router
-    .route('/')
-    .post(jsonBody(services), async (request, response) => {
-      const parsed = parseCreateJobRequest(request.body);
-      if (!parsed.success) throw invalidRequest(parsed.error);
-      const label = readLabel(request.get(labelHeader));
-      const sampler = samplerSettings(request.get(samplerHeader));
-      const jobId = await acceptJob(services, response, parsed.data, { label, sampler });
-      sendJson(response, 202, { job_id: jobId } satisfies CreateJobResponse);
-    })
-    .get(async (request, response) => {
-      const parsed = ListJobsQuery.safeParse(request.query);
-      if (!parsed.success) {
-        if (parsed.error.issues.every(({ path }) => path[0] === 'cursor')) throw invalidCursor();
-        throw invalidRequest(parsed.error, 'query');
-      }
-      const { accountId } = callerOf(response);
-      const { status, limit, cursor } = parsed.data;
-      const before = await cursors.read(accountId, cursor);
-      const { tasks, more } = await listTasks(db, accountId, { status, limit, before: before?.id });
-      const last = tasks.at(-1);
-      sendJson(response, 200, {
-        jobs: tasks.map((task) => toTask(task, assetsUrl())),
-        ...(more && last ? { next_cursor: cursors.issue(accountId, last.id) } : {}),
-      } satisfies ListJobsResponse);
-    })
-    .all(onlyMethods('GET', 'POST'));
+  router.post('/', jsonBody(services), async (request, response) => {
+    const job = validated(parseCreateJobRequest(request.body));
+    const label = readLabel(request.get(labelHeader));
+    const sampler = samplerSettings(request.get(samplerHeader));
+    const jobId = await acceptJob(services, response, job, { label, sampler });
+    sendJson(response, 202, { job_id: jobId } satisfies CreateJobResponse);
+  });
 
-  router
-    .route('/:id')
-    .get(async (request, response) => {
-      const task = await findTask(db, callerOf(response).accountId, request.params.id);
-      if (!task) throw new HttpError(404, 'not_found', 'No such job');
-      if (!isTerminal(task.status)) {
-        response.set(pollingHeaders(await etaEstimator.remainingMs(task.id)));
-        response.set(estimateHeaders(await etaEstimator.estimate(task)));
-      }
-      sendJson(response, 200, toTask(task, assetsUrl()));
-    })
-    .all(onlyMethods('GET'));
+  router.get('/', async (request, response) => {
+    const parsed = ListJobsQuery.safeParse(request.query);
+    if (parsed.error?.issues.every(({ path }) => path[0] === 'cursor')) throw invalidCursor();
+    const { status, limit, cursor } = validated(parsed, 'query');
+    const { accountId } = callerOf(response);
+    const before = await cursors.read(accountId, cursor);
+    const { tasks, more } = await listTasks(db, accountId, { status, limit, before: before?.id });
+    const last = tasks.at(-1);
+    sendJson(response, 200, {
+      jobs: tasks.map((task) => toTask(task, assetsUrl())),
+      ...(more && last ? { next_cursor: cursors.issue(accountId, last.id) } : {}),
+    } satisfies ListJobsResponse);
+  });
 
-  return router;
+  router.get('/:id', async (request, response) => {
+    const task = await findTask(db, callerOf(response).accountId, request.params.id);
+    if (!task) throw new HttpError(404, 'not_found', 'No such job');
+    if (!isTerminal(task.status)) {
+      response.set(pollingHeaders(await etaEstimator.remainingMs(task.id)));
+      response.set(estimateHeaders(await etaEstimator.estimate(task)));
+    }
+    sendJson(response, 200, toTask(task, assetsUrl()));
+  });
+
+  return refuseOtherMethods(router);
 }

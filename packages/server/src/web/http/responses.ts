@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { ErrorCode } from '@gen3d/schema';
-import type { RequestHandler } from 'express';
+import type { RequestHandler, Router } from 'express';
 import type { z } from 'zod';
 
 /** Error codes of routes outside `/v1`, which the API does not have. */
@@ -35,21 +35,39 @@ const fieldName = (path: readonly PropertyKey[]) =>
     '',
   );
 
-/** Makes a 400 that names the invalid fields, at most five. `whole` stands for the input itself. */
-export function invalidRequest(error: z.core.$ZodError, whole = 'body'): HttpError {
-  const problems = error.issues.map(({ path, message }) => `${fieldName(path) || whole}: ${message}`);
-  return new HttpError(400, 'invalid_request', problems.slice(0, 5).join('; '));
+/**
+ * Returns what `safeParse` has read.
+ * @throws {HttpError} 400 that names the invalid fields, at most five; `whole` stands for the input itself
+ */
+export function validated<T>(parsed: z.core.util.SafeParseResult<T>, whole = 'body'): T {
+  if (parsed.success) return parsed.data;
+  const problems = parsed.error.issues.map(({ path, message }) => `${fieldName(path) || whole}: ${message}`);
+  throw new HttpError(400, 'invalid_request', problems.slice(0, 5).join('; '));
 }
 
 export const invalidCursor = (): HttpError =>
   new HttpError(400, 'invalid_cursor', 'cursor: not issued by this service; start again without it');
 
-/** Responds 405 to methods that a path does not have. */
-export function onlyMethods(...methods: readonly string[]): RequestHandler {
-  const allow = methods.join(', ');
-  return (request) => {
-    throw new HttpError(405, 'invalid_request', `${request.method} is not allowed here; use ${allow}`, { allow });
-  };
+/** The methods of our routes, in the order of the header Allow. */
+const methodOrder = ['get', 'post', 'put', 'delete'];
+
+/** Responds 405 to methods that a path of this router does not have. Call it when the router has all its routes. */
+export function refuseOtherMethods(router: Router): Router {
+  const routes = router.stack.flatMap(({ route }) => route ?? []);
+  for (const route of routes) {
+    const ofPath = routes.filter(({ path }) => path === route.path);
+    // At the last route of the path instead of the end, because a later path may match as well: `/hide` and `/:id`.
+    if (route !== ofPath.at(-1)) continue;
+    const methods = ofPath.flatMap(({ stack }) => stack.map(({ method }) => method));
+    const allow = methodOrder
+      .filter((method) => methods.includes(method))
+      .join(', ')
+      .toUpperCase();
+    route.all((request) => {
+      throw new HttpError(405, 'invalid_request', `${request.method} is not allowed here; use ${allow}`, { allow });
+    });
+  }
+  return router;
 }
 
 export const routeNotFound: RequestHandler = () => {

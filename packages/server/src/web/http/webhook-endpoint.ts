@@ -12,7 +12,7 @@ import { currentTime } from '../../data/db/time.js';
 import { recordPing } from '../../data/webhooks/outbox.js';
 import { callerOf, refuseSandbox } from './auth.js';
 import { jsonBody } from './json-body.js';
-import { HttpError, invalidRequest, onlyMethods, sendJson } from './responses.js';
+import { HttpError, refuseOtherMethods, sendJson, validated } from './responses.js';
 import type { Services } from './services.js';
 
 const notConfigured = (status: 404 | 409) =>
@@ -24,55 +24,46 @@ export function webhookEndpointRoutes(services: Services): Router {
   const router = Router();
   router.use(refuseSandbox);
 
-  router
-    .route('/')
-    .put(jsonBody(services), async (request, response) => {
-      const parsed = PutWebhookEndpointRequest.safeParse(request.body);
-      if (!parsed.success) throw invalidRequest(parsed.error);
-      const { url, events } = parsed.data;
-      // A host name is checked at each delivery, when it resolves. An IP address can be checked now.
-      const literal = literalAddress(new URL(url).hostname);
-      if (literal && !isAllowedTarget(literal, config)) {
-        throw new HttpError(
-          400,
-          'invalid_request',
-          'url: must not point to a private address, or one that the operator denies',
-        );
-      }
-      const endpoint = await endpoints.put(callerOf(response).accountId, url, currentTime(db), events);
-      sendJson(response, 200, endpoint satisfies PutWebhookEndpointResponse);
-    })
-    .get(async (_request, response) => {
-      const endpoint = await endpoints.find(callerOf(response).accountId);
-      if (!endpoint) throw notConfigured(404);
-      const { health, ...body } = endpoint;
-      response.set(endpointHealthHeaders(health));
-      sendJson(response, 200, body satisfies WebhookEndpoint);
-    })
-    .delete(async (_request, response) => {
-      await endpoints.remove(callerOf(response).accountId);
-      response.status(204).end();
-    })
-    .all(onlyMethods('GET', 'PUT', 'DELETE'));
+  router.put('/', jsonBody(services), async (request, response) => {
+    const { url, events } = validated(PutWebhookEndpointRequest.safeParse(request.body));
+    // A host name is checked at each delivery, when it resolves. An IP address can be checked now.
+    const literal = literalAddress(new URL(url).hostname);
+    if (literal && !isAllowedTarget(literal, config)) {
+      throw new HttpError(
+        400,
+        'invalid_request',
+        'url: must not point to a private address, or one that the operator denies',
+      );
+    }
+    const endpoint = await endpoints.put(callerOf(response).accountId, url, currentTime(db), events);
+    sendJson(response, 200, endpoint satisfies PutWebhookEndpointResponse);
+  });
 
-  router
-    .route('/rotate')
-    .post(async (_request, response) => {
-      const secret = await endpoints.rotate(callerOf(response).accountId);
-      if (secret === undefined) throw notConfigured(404);
-      sendJson(response, 200, { secret } satisfies RotateSecretResponse);
-    })
-    .all(onlyMethods('POST'));
+  router.get('/', async (_request, response) => {
+    const endpoint = await endpoints.find(callerOf(response).accountId);
+    if (!endpoint) throw notConfigured(404);
+    const { health, ...body } = endpoint;
+    response.set(endpointHealthHeaders(health));
+    sendJson(response, 200, body satisfies WebhookEndpoint);
+  });
 
-  router
-    .route('/test')
-    .post(async (_request, response) => {
-      const delayMs = config.webhookPingDelay * 1_000;
-      const queued = await recordPing(db, callerOf(response).accountId, delayMs, currentTime(db));
-      if (!queued) throw notConfigured(409);
-      sendJson(response, 202, { queued } satisfies TestWebhookResponse);
-    })
-    .all(onlyMethods('POST'));
+  router.delete('/', async (_request, response) => {
+    await endpoints.remove(callerOf(response).accountId);
+    response.status(204).end();
+  });
 
-  return router;
+  router.post('/rotate', async (_request, response) => {
+    const secret = await endpoints.rotate(callerOf(response).accountId);
+    if (secret === undefined) throw notConfigured(404);
+    sendJson(response, 200, { secret } satisfies RotateSecretResponse);
+  });
+
+  router.post('/test', async (_request, response) => {
+    const delayMs = config.webhookPingDelay * 1_000;
+    const queued = await recordPing(db, callerOf(response).accountId, delayMs, currentTime(db));
+    if (!queued) throw notConfigured(409);
+    sendJson(response, 202, { queued } satisfies TestWebhookResponse);
+  });
+
+  return refuseOtherMethods(router);
 }

@@ -7,7 +7,7 @@ import { pollEvents, TooManyListenersError } from '../../data/webhooks/listeners
 import { eventBody } from '../../work/webhooks/post-event.js';
 import { callerOf, refuseSandbox } from './auth.js';
 import { jsonBody } from './json-body.js';
-import { HttpError, invalidRequest, onlyMethods, sendJson } from './responses.js';
+import { HttpError, refuseOtherMethods, sendJson, validated } from './responses.js';
 import type { Services } from './services.js';
 
 const PollRequest = z.object({
@@ -28,30 +28,25 @@ export function webhookEventRoutes(services: Services): Router {
   const router = Router();
   router.use(refuseSandbox);
 
-  router
-    .route('/')
-    .post(jsonBody(services), async (request, response) => {
-      const parsed = PollRequest.safeParse(request.body);
-      if (!parsed.success) throw invalidRequest(parsed.error);
-      const { accountId } = callerOf(response);
-      const { listener, acknowledged } = parsed.data;
-      const { events, since } = await pollEvents(db, accountId, listener, acknowledged, currentTime(db)).catch(
-        (error: unknown) => {
-          if (!(error instanceof TooManyListenersError)) throw error;
-          const message = `${error.message}. Stop one of them, and try again in a minute`;
-          throw new HttpError(409, 'too_many_listeners', message);
-        },
-      );
-      // Keeps the request log short: each listener sends a request per second.
-      response.locals.isPoll = true;
-      sendJson(response, 200, {
-        events: events.map((event) => eventBody(event, assetsUrl())),
-        listening_since: isoTime(since),
-        secret: await listenerSecret(accountId),
-        retry_delays_seconds: config.webhookRetryDelays,
-      } satisfies PollResponse);
-    })
-    .all(onlyMethods('POST'));
+  router.post('/', jsonBody(services), async (request, response) => {
+    const { listener, acknowledged } = validated(PollRequest.safeParse(request.body));
+    const { accountId } = callerOf(response);
+    const { events, since } = await pollEvents(db, accountId, listener, acknowledged, currentTime(db)).catch(
+      (error: unknown) => {
+        if (!(error instanceof TooManyListenersError)) throw error;
+        const message = `${error.message}. Stop one of them, and try again in a minute`;
+        throw new HttpError(409, 'too_many_listeners', message);
+      },
+    );
+    // Keeps the request log short: each listener sends a request per second.
+    response.locals.isPoll = true;
+    sendJson(response, 200, {
+      events: events.map((event) => eventBody(event, assetsUrl())),
+      listening_since: isoTime(since),
+      secret: await listenerSecret(accountId),
+      retry_delays_seconds: config.webhookRetryDelays,
+    } satisfies PollResponse);
+  });
 
-  return router;
+  return refuseOtherMethods(router);
 }
