@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import { AdminError } from '../../base/errors.js';
 import type { Queryable } from '../db/database.js';
 
@@ -42,28 +43,15 @@ export async function identifyAccount(db: Queryable, given: string): Promise<str
   return only('account', given, candidates, ' or that name. `gen3d admin account list` shows all');
 }
 
-export async function identifyKey(db: Queryable, given: string): Promise<string> {
-  const [from, to] = range(given);
-  const candidates = await db
-    .selectFrom('api_keys')
-    .select(['id', 'name as about'])
-    .where('id', '>=', from)
-    .where('id', '<=', to)
-    .orderBy('id')
-    .limit(maxCandidates + 1)
-    .execute();
-  return only('key', given, candidates, '. `gen3d admin key list` shows all');
-}
+export const identifyKey = async (db: Queryable, given: string): Promise<string> =>
+  only('key', given, await startingWith(db, 'api_keys', 'name', given), '. `gen3d admin key list` shows all');
 
-export async function identifyJob(db: Queryable, given: string): Promise<string> {
+export const identifyJob = async (db: Queryable, given: string): Promise<string> =>
+  only('job', given, await startingWith(db, 'jobs', 'label', given));
+
+async function startingWith(db: Queryable, table: 'api_keys' | 'jobs', about: 'name' | 'label', given: string) {
   const [from, to] = range(given);
-  const candidates = await db
-    .selectFrom('jobs')
-    .select(['id', 'label as about'])
-    .where('id', '>=', from)
-    .where('id', '<=', to)
-    .orderBy('id')
-    .limit(maxCandidates + 1)
-    .execute();
-  return only('job', given, candidates);
+  const { rows } = await sql<Candidate>`select id, ${sql.ref(about)} as about from ${sql.table(table)}
+    where id >= ${from} and id <= ${to} order by id limit ${maxCandidates + 1}`.execute(db);
+  return rows;
 }

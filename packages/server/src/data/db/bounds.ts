@@ -1,4 +1,6 @@
-import type { DeleteResult } from 'kysely';
+import { type SelectQueryBuilder, sql } from 'kysely';
+import type { Db } from './database.js';
+import type { Tables } from './tables.js';
 
 /**
  * How many rows of an account a query for a person may read, if no index leads to the result: 5,000 take about 2 ms on
@@ -9,12 +11,21 @@ export const maxRowsRead = 5_000;
 /** Small enough that the deleting transaction does not delay readers. */
 const batchSize = 1_000;
 
-/** Deletes rows in batches until none are left. Returns the number of deleted rows. */
-export async function inBatches(deleteSome: (limit: number) => Promise<DeleteResult>): Promise<number> {
+/**
+ * Deletes the rows that `ids` selects by a key of their table, in batches, until none are left. Returns the number of
+ * deleted rows.
+ */
+export async function deleteInBatches<T extends keyof Tables>(
+  db: Db,
+  table: T,
+  key: keyof Tables[T] & string,
+  ids: SelectQueryBuilder<Tables, T, object>,
+): Promise<number> {
   for (let total = 0; ; ) {
-    const { numDeletedRows } = await deleteSome(batchSize);
-    total += Number(numDeletedRows);
-    if (numDeletedRows < BigInt(batchSize)) return total;
+    const { numAffectedRows = 0n } = await sql`delete from ${sql.table(table)}
+      where ${sql.ref(key)} in ${ids.limit(batchSize)}`.execute(db);
+    total += Number(numAffectedRows);
+    if (numAffectedRows < BigInt(batchSize)) return total;
     await new Promise(setImmediate);
   }
 }

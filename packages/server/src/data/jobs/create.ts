@@ -16,8 +16,7 @@ import { mayBeCommitted } from '../db/unavailable.js';
 import type { InputStore } from '../inputs/input-store.js';
 import { recordTaskUpdated } from '../webhooks/outbox.js';
 import { truncatedType, unsupportedType } from './failures.js';
-import { enqueueJob, findByOrigin, insertJob, type JobOrigin } from './job-store.js';
-import { labelColumns } from './label.js';
+import { enqueueJob, findByOrigin, insertJob, type JobOrigin, labelColumns } from './job-store.js';
 import { availableBalance } from './reservations.js';
 import { hasOpenJobs } from './turn.js';
 

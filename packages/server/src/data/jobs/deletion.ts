@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { encodeTime } from 'ulid';
 import { dayMs } from '../../base/time.js';
 import type { AssetStore } from '../assets/asset-store.js';
-import { inBatches } from '../db/bounds.js';
+import { deleteInBatches } from '../db/bounds.js';
 import type { Db, Queryable } from '../db/database.js';
 import type { Time } from '../db/time.js';
 import { forUpdate, transaction } from '../db/transaction.js';
@@ -150,18 +150,11 @@ const keptMs = 7 * dayMs;
 
 /** Forgets the deletions of jobs that had no model. Those of the others are kept as long as their URLs may be used. */
 export async function forgetDeletions(db: Queryable, now: number): Promise<void> {
-  await inBatches((limit) =>
-    db
-      .deleteFrom('deleted_jobs')
-      .where('job_id', 'in', (eb) =>
-        eb
-          .selectFrom('deleted_jobs')
-          .select('job_id')
-          .where(sql<boolean>`had_model = 0`)
-          .where('pending', '=', 0)
-          .where('deleted_at', '<', now - keptMs)
-          .limit(limit),
-      )
-      .executeTakeFirstOrThrow(),
-  );
+  const old = db
+    .selectFrom('deleted_jobs')
+    .select('job_id')
+    .where(sql<boolean>`had_model = 0`)
+    .where('pending', '=', 0)
+    .where('deleted_at', '<', now - keptMs);
+  await deleteInBatches(db, 'deleted_jobs', 'job_id', old);
 }

@@ -4,7 +4,7 @@ import { newUlid } from '../../base/ids.js';
 import { maxRowsRead } from '../db/bounds.js';
 import type { Db } from '../db/database.js';
 import { countGallery, type GalleryQuery, listGallery } from './gallery.js';
-import { labelColumns } from './label.js';
+import { labelColumns } from './job-store.js';
 
 const page = { visibility: 'visible', sort: 'newest', limit: 2 } as const satisfies GalleryQuery;
 const labelsOf = async (db: Db, account: string, query: Partial<GalleryQuery>) =>

@@ -6,7 +6,7 @@ import { maxRowsRead } from '../db/bounds.js';
 import type { Queryable } from '../db/database.js';
 import { containing, startingWith } from '../db/like.js';
 import type { JobRow, Tables } from '../db/tables.js';
-import { foldLabel } from './label.js';
+import { foldLabel } from './job-store.js';
 import { canRetry } from './retry.js';
 import { stagesOf } from './stage-times.js';
 import { taskColumns, toTask } from './task.js';

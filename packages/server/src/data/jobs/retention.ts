@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { decodeTime, encodeTime } from 'ulid';
 import { dayMs, isoTime } from '../../base/time.js';
 import { quotas } from '../accounts/quotas.js';
-import { inBatches } from '../db/bounds.js';
+import { deleteInBatches } from '../db/bounds.js';
 import type { Db } from '../db/database.js';
 import { readTime } from '../db/time.js';
 import { forUpdateSkipLocked } from '../db/transaction.js';
@@ -33,23 +33,15 @@ export async function deleteOldJobs(db: Db, now: number, maxSandboxJobs: number 
 }
 
 function deleteBefore(db: Db, time: number, accountId?: string): Promise<number> {
-  return inBatches((limit) =>
-    db
-      .deleteFrom('jobs')
-      .where('id', 'in', (eb) =>
-        eb
-          .selectFrom('jobs')
-          .select('id')
-          .$if(accountId !== undefined, (query) => query.where('account_id', '=', accountId ?? ''))
-          // An id starts with its creation time, so an index finds the old ones.
-          .where('id', '<', encodeTime(Math.max(time, 0)))
-          // The creation time may be wrong, for example from a machine without a clock battery.
-          .where('finished_at', '<', time)
-          .limit(limit)
-          .$call(forUpdateSkipLocked(db)),
-      )
-      .executeTakeFirstOrThrow(),
-  );
+  const old = db
+    .selectFrom('jobs')
+    .select('id')
+    .$if(accountId !== undefined, (query) => query.where('account_id', '=', accountId ?? ''))
+    // An id starts with its creation time, so an index finds the old ones.
+    .where('id', '<', encodeTime(Math.max(time, 0)))
+    // The creation time may be wrong, for example from a machine without a clock battery.
+    .where('finished_at', '<', time);
+  return deleteInBatches(db, 'jobs', 'id', old.$call(forUpdateSkipLocked(db)));
 }
 
 /** A clock that moved further than this since the last deletion of old records is not trusted. */

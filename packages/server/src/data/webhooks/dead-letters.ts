@@ -1,7 +1,7 @@
 import { limits } from '@gen3d/schema';
 import { dayMs } from '../../base/time.js';
 import { quotas } from '../accounts/quotas.js';
-import { inBatches } from '../db/bounds.js';
+import { deleteInBatches } from '../db/bounds.js';
 import type { Db } from '../db/database.js';
 import type { OutboxRow } from '../db/tables.js';
 import type { Time } from '../db/time.js';
@@ -94,17 +94,9 @@ export async function expireEvents(db: Db, now: number): Promise<void> {
 
 /** Deletes the dead letters past their retention time. */
 export async function deleteOldDeadLetters(db: Db, now: number): Promise<void> {
-  await inBatches((limit) =>
-    db
-      .deleteFrom('outbox')
-      .where('seq', 'in', (eb) =>
-        eb
-          .selectFrom('outbox')
-          .select('seq')
-          .where('dead_at', '<', now - keptMs)
-          .limit(limit)
-          .$call(forUpdateSkipLocked(db)),
-      )
-      .executeTakeFirstOrThrow(),
-  );
+  const old = db
+    .selectFrom('outbox')
+    .select('seq')
+    .where('dead_at', '<', now - keptMs);
+  await deleteInBatches(db, 'outbox', 'seq', old.$call(forUpdateSkipLocked(db)));
 }

@@ -2,7 +2,7 @@ import { limits } from '@gen3d/schema';
 import { encodeTime } from 'ulid';
 import { newUlid } from '../../base/ids.js';
 import { dayMs } from '../../base/time.js';
-import { inBatches } from '../db/bounds.js';
+import { deleteInBatches } from '../db/bounds.js';
 import type { Db, Queryable } from '../db/database.js';
 import type { OutboxRow } from '../db/tables.js';
 import { forUpdateSkipLocked } from '../db/transaction.js';
@@ -70,18 +70,10 @@ export async function logDelivery(trx: Queryable, event: OutboxRow, exchange: Ex
 
 /** Deletes attempts older than the retention time of dead letters. */
 export async function deleteOldDeliveries(db: Db, now: number): Promise<void> {
-  await inBatches((limit) =>
-    db
-      .deleteFrom('webhook_deliveries')
-      .where('id', 'in', (eb) =>
-        eb
-          .selectFrom('webhook_deliveries')
-          .select('id')
-          // An id starts with its creation time, so the primary key finds the old ones.
-          .where('id', '<', encodeTime(Math.max(now - keptMs, 0)))
-          .limit(limit)
-          .$call(forUpdateSkipLocked(db)),
-      )
-      .executeTakeFirstOrThrow(),
-  );
+  const old = db
+    .selectFrom('webhook_deliveries')
+    .select('id')
+    // An id starts with its creation time, so the primary key finds the old ones.
+    .where('id', '<', encodeTime(Math.max(now - keptMs, 0)));
+  await deleteInBatches(db, 'webhook_deliveries', 'id', old.$call(forUpdateSkipLocked(db)));
 }

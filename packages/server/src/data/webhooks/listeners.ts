@@ -2,7 +2,7 @@ import { webhookSecretPrefix } from '@gen3d/schema';
 import type { Insertable, Transaction } from 'kysely';
 import { hmac, type KeyRing } from '../../base/server-key.js';
 import { quotas } from '../accounts/quotas.js';
-import { inBatches } from '../db/bounds.js';
+import { deleteInBatches } from '../db/bounds.js';
 import type { Db, Queryable } from '../db/database.js';
 import type { EventRow, Tables } from '../db/tables.js';
 import { after, type Time } from '../db/time.js';
@@ -140,19 +140,11 @@ export async function limitListenerEvents(db: Db, max: number = quotas.events): 
 
 /** Deletes old events, and listeners that expired long ago. */
 export async function deleteOldListeners(db: Db, now: number): Promise<void> {
-  await inBatches((limit) =>
-    db
-      .deleteFrom('listener_events')
-      .where('seq', 'in', (eb) =>
-        eb
-          .selectFrom('listener_events')
-          .select('seq')
-          .where('created_at', '<', now - keptMs)
-          .limit(limit)
-          .$call(forUpdateSkipLocked(db)),
-      )
-      .executeTakeFirstOrThrow(),
-  );
+  const old = db
+    .selectFrom('listener_events')
+    .select('seq')
+    .where('created_at', '<', now - keptMs);
+  await deleteInBatches(db, 'listener_events', 'seq', old.$call(forUpdateSkipLocked(db)));
   await db
     .deleteFrom('webhook_listeners')
     .where('polled_at', '<', now - keptMs)
