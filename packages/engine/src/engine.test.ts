@@ -18,7 +18,7 @@ import { welded } from './surface/topology.fixture.js';
 import { nonManifoldVertices } from './surface/topology.js';
 
 const models = join(import.meta.dirname, '../../../models');
-const options = { matte: 'isnet', device: 'auto', modelDirs: [models] } as const;
+const options = { matte: 'isnet', device: 'cpu', modelDirs: [models] } as const;
 
 let folder: string;
 beforeAll(async () => {
@@ -44,7 +44,7 @@ describe.each(['inflate', 'gen3d-base'])('the engine with %s', (bundle) => {
   let generated: Awaited<ReturnType<Engine['generate']>>;
   const progress: number[] = [];
   beforeAll(async () => {
-    engine = await Engine.open({ ...options, bundle });
+    engine = await Engine.open({ ...options, bundle, device: 'auto' });
     generated = await engine.generate(await vase(), { onProgress: (fraction) => progress.push(fraction) });
   });
   afterAll(() => engine.close());

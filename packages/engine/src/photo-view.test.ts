@@ -45,6 +45,8 @@ function viewOf(
   };
 }
 
+const small = { resolution: 96, maxTriangles: 5_000, textureSize: 256 };
+
 const cropped = (name: string, left: number, top: number, width: number, height: number) => async () =>
   sharp(await readFile(join(root, 'examples/photos', name)))
     .extract({ left, top, width, height })
@@ -53,7 +55,7 @@ const cropped = (name: string, left: number, top: number, width: number, height:
 const demo = (name: string) => () => readFile(join(root, 'examples/photos', name));
 
 test('a GLB contains the warnings about its photo', async () => {
-  const { glb, stats } = await engine.generate(await cropped('teapot.jpg', 0, 0, 500, 800)(), { textureSize: 256 });
+  const { glb, stats } = await engine.generate(await cropped('teapot.jpg', 0, 0, 500, 800)(), small);
   const { extras } = (await new WebIO().readBinary(glb)).getRoot().getAsset();
   expect([(extras as { warnings: unknown }).warnings, stats.warnings]).toEqual([['cut_off'], ['cut_off']]);
 });
@@ -65,7 +67,7 @@ test.each([
   ['a tall cutout with an object at its edge', cropped('toy-truck.png', 0, 0, 500, 705)],
 ])('the GLB of %s says where the photo shows the model', async (_, read) => {
   const photo = await read();
-  const { glb } = await engine.generate(photo, { textureSize: 256 });
+  const { glb } = await engine.generate(photo, small);
   const { extras } = (await new WebIO().readBinary(glb)).getRoot().getAsset();
   const decoded = await decode(photo);
   const { width, height, data } = await matte(decoded, matting.predict);

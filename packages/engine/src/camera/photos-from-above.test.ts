@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { boxAround } from '../base/box.js';
 import type { Camera } from '../base/camera.js';
 import type { Cutout } from '../base/image.js';
@@ -110,10 +110,9 @@ async function fieldOfObject(object: Density): Promise<CameralessField> {
 const meshOf = async (field: CameralessField, resolution = 112): Promise<TriangleMesh> =>
   marchingCubes(await sampleGrid(field, resolution), field.threshold);
 
-/** A photo of the field's object from above, with the lens that the network assumes, framed for it. */
-async function photographed(field: CameralessField, pitch: number): Promise<Cutout> {
+/** A photo of the object from above, with the lens that the network assumes, framed for it. */
+function photographed({ positions, indices }: TriangleMesh, pitch: number): Cutout {
   const size = 512;
-  const { positions, indices } = await meshOf(field);
   let camera = published;
   let seen = tilt(positions, -pitch);
   for (let round = 0; round < 16; round++) {
@@ -178,21 +177,27 @@ async function colorError(field: DensityField, mesh: TriangleMesh, { image }: Cu
 const limits = { volume: 0.01, color: 3 };
 
 describe.each(Object.keys(objects))('a network that knows the %s exactly', (name) => {
+  let field: CameralessField;
+  let object: TriangleMesh;
+  beforeAll(async () => {
+    field = await fieldOfObject(objects[name]!);
+    object = await meshOf(field);
+  });
+
   test.each([0, 15, 30, 45])('keeps its volume and its colors in a photo from %i degrees above', async (pitch) => {
-    const field = await fieldOfObject(objects[name]!);
-    const cutout = await photographed(field, pitch * degree);
+    const cutout = photographed(object, pitch * degree);
     const fitted = await fitCamera(field, cutout, { published, upright: false, anyYaw: false });
     expect(fitted.overlap).toBeGreaterThan(0.95);
     const carved = await carve(fitted, cutout);
     const mesh = await meshOf(carved);
-    expect(1 - volumeOf(mesh) / volumeOf(await meshOf(field))).toBeLessThan(limits.volume);
+    expect(1 - volumeOf(mesh) / volumeOf(object)).toBeLessThan(limits.volume);
     expect(await colorError(carved, mesh, cutout)).toBeLessThan(limits.color);
   });
 });
 
 test.each(['chair', 'can'])('a %s that leans as the photo shows it is not taken for upright', async (name) => {
   const field = await fieldOfObject(leaning(30 * degree, objects[name]!));
-  const cutout = await photographed(field, 0);
+  const cutout = photographed(await meshOf(field), 0);
   const fitted = await fitCamera(field, cutout, { published, upright: false, anyYaw: false });
   expect(fitted.overlap).toBeGreaterThan(0.95);
   // Unknown, so the engine looks for the base.
@@ -201,7 +206,7 @@ test.each(['chair', 'can'])('a %s that leans as the photo shows it is not taken 
 
 test('a network that stands upright says how far the camera looked down, also from level', async () => {
   const field = await fieldOfObject(objects.ball!);
-  const cutout = await photographed(field, 0);
+  const cutout = photographed(await meshOf(field), 0);
   const { camera, elevation } = await fitCamera(field, cutout, { published, upright: true, anyYaw: false });
   expect(camera).toBe(published);
   expect(elevation).toEqual({ radians: 0, spreadRadians: 0 });
