@@ -6,8 +6,8 @@ import { site } from '../../../test/kit.js';
 import { guardedAgent } from './guarded-agent.js';
 
 /**
- * A DNS server on loopback for the duration of the test. `addressesOf` returns the IPv4 addresses of a name. If it returns
- * undefined, there is no response. Returns the server's address as `ADDRESS:PORT`.
+ * Starts a DNS server on loopback for the duration of the test, and returns its address as `ADDRESS:PORT`. It does not
+ * respond to names for which `addressesOf`, which returns their IPv4 addresses, returns undefined.
  */
 async function nameServer(addressesOf: (name: string) => readonly string[] | undefined): Promise<string> {
   const socket = createSocket('udp4');

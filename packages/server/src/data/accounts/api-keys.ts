@@ -154,7 +154,7 @@ export async function revokeKey(db: Queryable, keyId: string, now: Time, account
   return true;
 }
 
-const intervalMs = 60_000;
+const recordUseEveryMs = 60_000;
 
 /** Records when API keys were last used, each at most once a minute, so that reads do not cause a write each. */
 export class KeyUse {
@@ -172,7 +172,7 @@ export class KeyUse {
   record(keyId: string): void {
     const now = performance.now();
     const recordedAt = this.#recordedAt.get(keyId);
-    if (recordedAt !== undefined && now - recordedAt < intervalMs) return;
+    if (recordedAt !== undefined && now - recordedAt < recordUseEveryMs) return;
     this.#recordedAt.set(keyId, now);
     this.#db
       .updateTable('api_keys')

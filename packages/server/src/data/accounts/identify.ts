@@ -49,9 +49,14 @@ export const identifyKey = async (db: Queryable, given: string): Promise<string>
 export const identifyJob = async (db: Queryable, given: string): Promise<string> =>
   only('job', given, await startingWith(db, 'jobs', 'label', given));
 
-async function startingWith(db: Queryable, table: 'api_keys' | 'jobs', about: 'name' | 'label', given: string) {
+function startingWith(db: Queryable, table: 'api_keys' | 'jobs', about: 'name' | 'label', given: string) {
   const [from, to] = range(given);
-  const { rows } = await sql<Candidate>`select id, ${sql.ref(about)} as about from ${sql.table(table)}
-    where id >= ${from} and id <= ${to} order by id limit ${maxCandidates + 1}`.execute(db);
-  return rows;
+  return db
+    .selectFrom(table)
+    .select(['id', sql.ref<string | null>(about).as('about')])
+    .where('id', '>=', from)
+    .where('id', '<=', to)
+    .orderBy('id')
+    .limit(maxCandidates + 1)
+    .execute();
 }

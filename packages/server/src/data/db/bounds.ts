@@ -12,18 +12,20 @@ export const maxRowsRead = 5_000;
 const batchSize = 1_000;
 
 /**
- * Deletes the rows that `ids` selects by a key of their table, in batches, until none are left. Returns the number of
- * deleted rows.
+ * Deletes the rows that a query of their table finds, in batches, until none are left. Returns the number of deleted
+ * rows.
+ *
+ * @param key a column that identifies a row
  */
 export async function deleteInBatches<T extends keyof Tables>(
   db: Db,
   table: T,
   key: keyof Tables[T] & string,
-  ids: SelectQueryBuilder<Tables, T, object>,
+  rows: SelectQueryBuilder<Tables, T, object>,
 ): Promise<number> {
   for (let total = 0; ; ) {
     const { numAffectedRows = 0n } = await sql`delete from ${sql.table(table)}
-      where ${sql.ref(key)} in ${ids.limit(batchSize)}`.execute(db);
+      where ${sql.ref(key)} in ${rows.select(sql.ref(key).as(key)).limit(batchSize)}`.execute(db);
     total += Number(numAffectedRows);
     if (numAffectedRows < BigInt(batchSize)) return total;
     await new Promise(setImmediate);

@@ -152,7 +152,6 @@ const keptMs = 7 * dayMs;
 export async function forgetDeletions(db: Queryable, now: number): Promise<void> {
   const old = db
     .selectFrom('deleted_jobs')
-    .select('job_id')
     .where(sql<boolean>`had_model = 0`)
     .where('pending', '=', 0)
     .where('deleted_at', '<', now - keptMs);

@@ -35,7 +35,6 @@ export async function deleteOldJobs(db: Db, now: number, maxSandboxJobs: number 
 function deleteBefore(db: Db, time: number, accountId?: string): Promise<number> {
   const old = db
     .selectFrom('jobs')
-    .select('id')
     .$if(accountId !== undefined, (query) => query.where('account_id', '=', accountId ?? ''))
     // An id starts with its creation time, so an index finds the old ones.
     .where('id', '<', encodeTime(Math.max(time, 0)))

@@ -94,9 +94,6 @@ export async function expireEvents(db: Db, now: number): Promise<void> {
 
 /** Deletes the dead letters past their retention time. */
 export async function deleteOldDeadLetters(db: Db, now: number): Promise<void> {
-  const old = db
-    .selectFrom('outbox')
-    .select('seq')
-    .where('dead_at', '<', now - keptMs);
+  const old = db.selectFrom('outbox').where('dead_at', '<', now - keptMs);
   await deleteInBatches(db, 'outbox', 'seq', old.$call(forUpdateSkipLocked(db)));
 }

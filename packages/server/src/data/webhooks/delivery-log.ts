@@ -72,7 +72,6 @@ export async function logDelivery(trx: Queryable, event: OutboxRow, exchange: Ex
 export async function deleteOldDeliveries(db: Db, now: number): Promise<void> {
   const old = db
     .selectFrom('webhook_deliveries')
-    .select('id')
     // An id starts with its creation time, so the primary key finds the old ones.
     .where('id', '<', encodeTime(Math.max(now - keptMs, 0)));
   await deleteInBatches(db, 'webhook_deliveries', 'id', old.$call(forUpdateSkipLocked(db)));

@@ -140,10 +140,7 @@ export async function limitListenerEvents(db: Db, max: number = quotas.events): 
 
 /** Deletes old events, and listeners that expired long ago. */
 export async function deleteOldListeners(db: Db, now: number): Promise<void> {
-  const old = db
-    .selectFrom('listener_events')
-    .select('seq')
-    .where('created_at', '<', now - keptMs);
+  const old = db.selectFrom('listener_events').where('created_at', '<', now - keptMs);
   await deleteInBatches(db, 'listener_events', 'seq', old.$call(forUpdateSkipLocked(db)));
   await db
     .deleteFrom('webhook_listeners')
