@@ -79,19 +79,19 @@ export function CopyButton({ text, name }: { text: string; name: string }) {
 /** Offers a few values as a row of buttons, of which one is pressed. `legend` is for screen readers. */
 export function Choice<T extends string>(props: {
   legend: string;
-  labels: Readonly<Partial<Record<T, ComponentChildren>>>;
+  options: readonly { value: T; label: ComponentChildren }[];
   value: T;
   onChange: (value: T) => void;
 }) {
-  const { legend, labels, value, onChange } = props;
+  const { legend, options, value, onChange } = props;
   const name = useId();
   return (
     <fieldset class="filter">
       <legend class="hidden">{legend}</legend>
-      {(Object.keys(labels) as T[]).map((one) => (
-        <label key={one}>
-          <input type="radio" name={name} checked={one === value} onChange={() => onChange(one)} />
-          <span>{labels[one]}</span>
+      {options.map((option) => (
+        <label key={option.value}>
+          <input type="radio" name={name} checked={option.value === value} onChange={() => onChange(option.value)} />
+          <span>{option.label}</span>
         </label>
       ))}
     </fieldset>

@@ -1,5 +1,4 @@
 import type { GalleryPage } from '@gen3d/schema/dashboard';
-import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { Choice } from './buttons.js';
 
@@ -46,26 +45,21 @@ export function GalleryToolbar(props: {
     return () => clearTimeout(timer);
   }, [search, choice.search, onChoose]);
 
-  const labels = views
+  const options = views
     .filter((view) => view !== 'hidden' || view === choice.view || (counts?.hidden ?? 0) > 0)
     .map((view) => {
-      if (!counts) return [view, viewLabels[view]];
-      const count = view === 'all' ? counts.in_progress + counts.done + counts.failed : counts[view];
+      const count = view === 'all' ? counts && counts.in_progress + counts.done + counts.failed : counts?.[view];
       const label = (
         <>
-          {viewLabels[view]} <span class="count">{countLabel(count)}</span>
+          {viewLabels[view]}
+          {count !== undefined && <span class="count"> {countLabel(count)}</span>}
         </>
       );
-      return [view, label];
+      return { value: view, label };
     });
   return (
     <div class="toolbar">
-      <Choice
-        legend="Show"
-        labels={Object.fromEntries(labels) as Partial<Record<View, ComponentChildren>>}
-        value={choice.view}
-        onChange={(view) => onChoose({ view })}
-      />
+      <Choice legend="Show" options={options} value={choice.view} onChange={(view) => onChoose({ view })} />
       <div class="row">
         <input
           type="search"

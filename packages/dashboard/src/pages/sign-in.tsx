@@ -75,7 +75,10 @@ export function SignInPage(props: { hasPassword: boolean; ended: boolean; onSign
           {hasPassword && (
             <Choice
               legend="Sign in"
-              labels={{ member: 'With an API key', operator: 'As the operator' }}
+              options={[
+                { value: 'member', label: 'With an API key' },
+                { value: 'operator', label: 'As the operator' },
+              ]}
               value={role}
               onChange={(chosen) => {
                 setRole(chosen);

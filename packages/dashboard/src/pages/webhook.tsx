@@ -205,7 +205,10 @@ export function WebhookPage() {
         </p>
         <Choice
           legend="Show"
-          labels={{ all: 'All', undelivered: 'Not delivered' }}
+          options={[
+            { value: 'all', label: 'All' },
+            { value: 'undelivered', label: 'Not delivered' },
+          ]}
           value={onlyUndelivered ? 'undelivered' : 'all'}
           onChange={(shown) => {
             setOnlyUndelivered(shown === 'undelivered');
