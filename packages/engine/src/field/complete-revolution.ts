@@ -276,8 +276,8 @@ function boundsOf({ x, z, tiltRadians, low, rowHeight, radii }: Turned): Box {
 
 /**
  * The thickness of a hollow object's wall in shares of its greatest radius: where rays from the axis leave the
- * prediction's empty inside. 0 for objects that are not hollow, and for narrow necks and columns: nobody looks into
- * them, and their prediction may miss the axis.
+ * prediction's empty inside. 0 for solid objects, and for narrow necks and columns, because the photo does not show
+ * their inside and the prediction may miss the axis.
  */
 function wallOf({ x, z, tiltRadians, low, rowHeight, radii }: Turned, density: Density): number {
   const [cos, sin] = [Math.cos(tiltRadians), Math.sin(tiltRadians)];

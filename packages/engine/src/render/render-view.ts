@@ -120,10 +120,9 @@ function lightShare(
   return floorShare(studio.floor, floorX, floorZ);
 }
 
-const size = 512;
+const thumbnailSize = 512;
 /** A three-quarter view: it shows the depth of the object and mainly the photo's side. */
-const yawRadians = 0.56;
-const pitchRadians = 0.3;
+const thumbnailView = { yawRadians: 0.56, pitchRadians: 0.3 };
 
 export interface Thumbnails {
   /** The model on a light backdrop. */
@@ -135,10 +134,9 @@ export interface Thumbnails {
 /** Renders a model for lists: images of 512 x 512 pixels. */
 export async function renderThumbnails(mesh: TexturedMesh, baseColor: RgbaImage): Promise<Thumbnails> {
   const { data, cutout, width, height } = renderView(mesh, baseColor, {
-    width: size,
-    height: size,
-    yawRadians,
-    pitchRadians,
+    width: thumbnailSize,
+    height: thumbnailSize,
+    ...thumbnailView,
     supersample: 2,
   });
   // 4:4:4, since halving the colors' resolution is visible at edges, and a thumbnail has many.
