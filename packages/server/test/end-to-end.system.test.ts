@@ -84,7 +84,7 @@ test('an image becomes a GLB and a thumbnail at permanent URLs, and is charged b
 
   const { inference_ms, amount_microusd } = charges[0]!;
   expect(amount_microusd).toBe(-inference_ms! * 2);
-  expect((await server.call('GET', '/v1/balance')).body).toMatchObject({ balance_usd: 10 + amount_microusd / 1e6 });
+  expect((await server.call('GET', '/v1/balance')).body).toMatchObject({ balance_usd: (10e6 + amount_microusd) / 1e6 });
 });
 
 describe('on a server without rates', () => {
