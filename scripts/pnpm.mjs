@@ -9,6 +9,8 @@ const args = process.argv.slice(2).map((arg) => (onWindows && /\s/.test(arg) ? `
 const { status, error } = spawnSync('npx', ['--yes', packageManager, ...args], {
   stdio: 'inherit',
   shell: onWindows,
+  // Wireit, which builds the packages, would keep every build, without a limit.
+  env: { WIREIT_CACHE: 'none', ...process.env },
 });
 if (error) throw error;
 process.exit(status ?? 1);
