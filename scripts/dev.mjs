@@ -86,8 +86,8 @@ function startVite(url) {
 async function rebuild(names) {
   for (const name of names) {
     const cwd = join(root, 'packages', name);
-    const { scripts } = JSON.parse(readFileSync(join(cwd, 'package.json'), 'utf8'));
-    const [bundle = ''] = scripts.build.split(' && ');
+    const { wireit } = JSON.parse(readFileSync(join(cwd, 'package.json'), 'utf8'));
+    const [bundle = ''] = wireit.build.command.split(' && ');
     const flags = bundle
       .split(' ')
       .filter((/** @type {string} */ word) => !['tsup', '--dts', '--clean'].includes(word));
