@@ -88,10 +88,8 @@ async function rebuild(names) {
     const cwd = join(root, 'packages', name);
     const { wireit } = JSON.parse(readFileSync(join(cwd, 'package.json'), 'utf8'));
     const [bundle = ''] = wireit.build.command.split(' && ');
-    const flags = bundle
-      .split(' ')
-      .filter((/** @type {string} */ word) => !['tsup', '--dts', '--clean'].includes(word));
-    const { code, both } = await start(process.execPath, [tsup, ...flags, '--no-dts', '--no-clean', '--silent'], {
+    const flags = bundle.split(' ').filter((/** @type {string} */ word) => !['tsup', '--dts'].includes(word));
+    const { code, both } = await start(process.execPath, [tsup, ...flags, '--no-dts', '--silent'], {
       cwd,
       stdio: ['ignore', 'pipe', 'pipe'],
     }).ended;

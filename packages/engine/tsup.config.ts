@@ -23,6 +23,5 @@ export default defineConfig({
       files: 'src/files.ts',
     },
   },
-  clean: true,
   sourcemap: true,
 });

@@ -12,6 +12,5 @@ export default defineConfig({
   format: ['esm'],
   target: 'node20',
   dts: { entry: 'src/index.ts' },
-  clean: true,
   sourcemap: true,
 });
