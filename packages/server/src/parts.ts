@@ -12,8 +12,8 @@ import { currentTime } from './data/db/time.js';
 import { expireLeasesOf } from './data/jobs/claim.js';
 import { forget } from './data/runners/registry.js';
 import { createMetricsApp } from './web/app.js';
-import { createHttpServer } from './web/http/http-server.js';
-import type { Metrics } from './web/http/metrics.js';
+import { createHttpServer } from './web/guards/http-server.js';
+import type { Metrics } from './web/metrics.js';
 import type { JobMessage } from './work/processes/messages.js';
 import { Supervisor } from './work/processes/supervisor.js';
 

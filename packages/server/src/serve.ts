@@ -26,8 +26,8 @@ import {
 } from './parts.js';
 import { createContext, type ServerContext } from './server-context.js';
 import { createApp } from './web/app.js';
-import { createHttpServer } from './web/http/http-server.js';
-import type { Services } from './web/http/services.js';
+import { createHttpServer } from './web/guards/http-server.js';
+import type { Services } from './web/routes/services.js';
 import { startHousekeeping } from './work/housekeeping.js';
 import type { RunnerDevice } from './work/processes/messages.js';
 

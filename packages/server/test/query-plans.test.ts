@@ -11,7 +11,7 @@ import { enqueueJob, findByOrigin } from '../src/data/jobs/job-store.js';
 import { listEvents } from '../src/data/webhooks/event-log.js';
 import { outboxCounts } from '../src/data/webhooks/outbox.js';
 import { edges } from '../src/edges.js';
-import { Metrics } from '../src/web/http/metrics.js';
+import { Metrics } from '../src/web/metrics.js';
 import { newAccount, newInstallation, newJob, onPostgres, temporaryFolder } from './kit.js';
 
 interface Recording {

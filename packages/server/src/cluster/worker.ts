@@ -16,7 +16,7 @@ import {
   warnOfMissingMatte,
 } from '../parts.js';
 import type { ServeOptions, Server } from '../serve.js';
-import { Metrics } from '../web/http/metrics.js';
+import { Metrics } from '../web/metrics.js';
 import type { Supervisor } from '../work/processes/supervisor.js';
 import { requireLocation } from './location.js';
 import { isPostgresUrl } from './postgres/connections.js';

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { openApiDocument } from '@gen3d/schema/openapi';
 import express, { type RequestHandler, Router } from 'express';
 import type { Config } from '../config.js';
-import { escapeHtml } from './http/responses.js';
+import { escapeHtml } from './answers/responses.js';
 
 /** Restricts the pages: they have no scripts, one form, and load only this server's style sheet and pictures. */
 const contentSecurityPolicy =

@@ -10,10 +10,10 @@ import { quotas } from '../../data/accounts/quotas.js';
 import { currentTime } from '../../data/db/time.js';
 import { transaction } from '../../data/db/transaction.js';
 import { quotaUse } from '../../data/jobs/counts.js';
-import { callerOf, refuseSandbox } from '../http/auth.js';
-import { jsonBody } from '../http/json-body.js';
-import { HttpError, refuseOtherMethods, sendJson, validated } from '../http/responses.js';
-import type { Services } from '../http/services.js';
+import { HttpError, refuseOtherMethods, sendJson, validated } from '../answers/responses.js';
+import { callerOf, refuseSandbox } from '../guards/auth.js';
+import { jsonBody } from '../guards/json-body.js';
+import type { Services } from '../routes/services.js';
 import { auditRequest } from './audit-routes.js';
 
 const pageSize = 50;

@@ -4,9 +4,9 @@ import { isoTime } from '../../base/time.js';
 import { type Action, audit, listAudit } from '../../data/accounts/audit-log.js';
 import type { Queryable } from '../../data/db/database.js';
 import { currentTime } from '../../data/db/time.js';
-import { addressOf } from '../http/client-address.js';
-import { refuseOtherMethods, sendJson } from '../http/responses.js';
-import type { Services } from '../http/services.js';
+import { refuseOtherMethods, sendJson } from '../answers/responses.js';
+import { addressOf } from '../guards/client-address.js';
+import type { Services } from '../routes/services.js';
 import { identityOf } from './session-routes.js';
 
 /**

@@ -2,9 +2,9 @@ import { isStorable, notStorable } from '@gen3d/schema';
 import { Router } from 'express';
 import { z } from 'zod';
 import { BundleRefusal } from '../../work/bundles/bundle-manager.js';
-import { jsonBody } from '../http/json-body.js';
-import { HttpError, refuseOtherMethods, sendJson, validated } from '../http/responses.js';
-import type { Services } from '../http/services.js';
+import { HttpError, refuseOtherMethods, sendJson, validated } from '../answers/responses.js';
+import { jsonBody } from '../guards/json-body.js';
+import type { Services } from '../routes/services.js';
 import { auditRequest } from './audit-routes.js';
 
 const Named = z.object({ name: z.string().min(1).max(200).refine(isStorable, notStorable) });

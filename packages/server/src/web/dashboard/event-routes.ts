@@ -3,9 +3,9 @@ import { Router } from 'express';
 import { currentTime } from '../../data/db/time.js';
 import { replayDeadLetters } from '../../data/webhooks/dead-letters.js';
 import { findQueued, listDeliveries, listEvents } from '../../data/webhooks/event-log.js';
-import { callerOf, refuseSandbox } from '../http/auth.js';
-import { HttpError, refuseOtherMethods, sendJson } from '../http/responses.js';
-import type { Services } from '../http/services.js';
+import { HttpError, refuseOtherMethods, sendJson } from '../answers/responses.js';
+import { callerOf, refuseSandbox } from '../guards/auth.js';
+import type { Services } from '../routes/services.js';
 
 /** Serves `/dashboard/api/events`: lists an account's webhook events and their deliveries, and replays dead letters. */
 export function eventRoutes({ db, endpoints, slots }: Services): Router {

@@ -6,9 +6,9 @@ import { UnreadableImageError } from '../../data/inputs/input-store.js';
 import { findJobWithCharge, findTask } from '../../data/jobs/job-store.js';
 import { stagesOf } from '../../data/jobs/stage-times.js';
 import { listEvents } from '../../data/webhooks/event-log.js';
-import { callerOf } from '../http/auth.js';
-import { HttpError, refuseOtherMethods, sendJson } from '../http/responses.js';
-import type { Services } from '../http/services.js';
+import { HttpError, refuseOtherMethods, sendJson } from '../answers/responses.js';
+import { callerOf } from '../guards/auth.js';
+import type { Services } from '../routes/services.js';
 
 /** Serves `/dashboard/api/job-details`: fields of a job that the task object does not have. */
 export function jobDetailRoutes({ db, inputs, slots, config }: Services): Router {

@@ -24,9 +24,9 @@ import {
 import { cancel } from '../../data/jobs/lifecycle.js';
 import { liveRunners } from '../../data/runners/registry.js';
 import { outboxCounts } from '../../data/webhooks/outbox.js';
-import { jsonBody } from '../http/json-body.js';
-import { HttpError, refuseOtherMethods, sendJson, validated } from '../http/responses.js';
-import type { Services } from '../http/services.js';
+import { HttpError, refuseOtherMethods, sendJson, validated } from '../answers/responses.js';
+import { jsonBody } from '../guards/json-body.js';
+import type { Services } from '../routes/services.js';
 import { auditRequest, operatorCursors } from './audit-routes.js';
 import { sessionTokenOf } from './session-routes.js';
 

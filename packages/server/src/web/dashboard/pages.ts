@@ -5,8 +5,8 @@ import express, { type RequestHandler, Router } from 'express';
 import { z } from 'zod';
 import { findShare } from '../../data/jobs/shares.js';
 import { assetUrl } from '../../data/jobs/task.js';
-import { escapeHtml, HttpError } from '../http/responses.js';
-import type { Services } from '../http/services.js';
+import { escapeHtml, HttpError } from '../answers/responses.js';
+import type { Services } from '../routes/services.js';
 
 const StyleHashes = z.array(z.string().regex(/^sha256-[\w+/=]+$/));
 

@@ -1,5 +1,5 @@
 import type { RateLimit } from '../../data/db/database.js';
-import { TokenBucket } from '../http/rate-limit.js';
+import { TokenBucket } from '../guards/rate-limit.js';
 
 /** Passwords can be guessed, unlike random tokens: five attempts, then one every half minute. */
 const perCaller = { perSecond: 1 / 30, burst: 5 };

@@ -6,12 +6,12 @@ import type { Config } from '../../config.js';
 import { findAccount, listAccounts } from '../../data/accounts/accounts.js';
 import { type Identity, sessionMs } from '../../data/accounts/dashboard-tokens.js';
 import { OperatorPassword } from '../../data/accounts/operator-password.js';
-import type { Caller } from '../http/auth.js';
-import { clientOf, originOf } from '../http/client-address.js';
-import { smallJsonBody } from '../http/json-body.js';
-import type { RequestLimit } from '../http/rate-limit.js';
-import { HttpError, refuseOtherMethods, sendJson, validated } from '../http/responses.js';
-import type { Services } from '../http/services.js';
+import { HttpError, refuseOtherMethods, sendJson, validated } from '../answers/responses.js';
+import type { Caller } from '../guards/auth.js';
+import { clientOf, originOf } from '../guards/client-address.js';
+import { smallJsonBody } from '../guards/json-body.js';
+import type { RequestLimit } from '../guards/rate-limit.js';
+import type { Services } from '../routes/services.js';
 import { PasswordAttempts } from './password-attempts.js';
 
 const SignIn = z.union(

@@ -5,9 +5,9 @@ import { gzipSync } from 'node:zlib';
 import express from 'express';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { silent, until } from '../../../test/kit.js';
+import { errorHandler } from '../answers/error-handler.js';
 import type { Caller } from './auth.js';
 import { BodyBudget, bodyBudgetBytes } from './body-budget.js';
-import { errorHandler } from './error-handler.js';
 import { checkJsonStructure, jsonBody, smallJsonBody } from './json-body.js';
 
 /** A server that reads a JSON body and returns it. The header `caller` names the account; `sandbox` is the test key's. */

@@ -1,6 +1,6 @@
 import express, { type ErrorRequestHandler, type RequestHandler, Router } from 'express';
-import { cors } from './cors.js';
-import { HttpError } from './responses.js';
+import { HttpError } from '../answers/responses.js';
+import { cors } from '../guards/cors.js';
 
 /** Viewers in browsers load models from other origins, and in parts. */
 const openCors = cors({

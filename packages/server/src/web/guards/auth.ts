@@ -1,7 +1,8 @@
 import { forbiddenBody, publicTestKey } from '@gen3d/schema';
 import type { Request, RequestHandler } from 'express';
-import { sendJson } from './responses.js';
-import type { Services } from './services.js';
+import type { ApiKeys, KeyUse } from '../../data/accounts/api-keys.js';
+import type { Db } from '../../data/db/database.js';
+import { sendJson } from '../answers/responses.js';
 
 export interface Caller {
   accountId: string;
@@ -16,7 +17,17 @@ function keyOf({ headers }: Request): string | undefined {
 }
 
 /** Refuses requests without a valid key: 403 with the gateway's body, whatever else is wrong with the request. */
-export function authenticate({ db, keys, keyUse, sandbox }: Services): RequestHandler {
+export function authenticate({
+  db,
+  keys,
+  keyUse,
+  sandbox,
+}: {
+  db: Db;
+  keys: ApiKeys;
+  keyUse: KeyUse;
+  sandbox: { accountId: string } | undefined;
+}): RequestHandler {
   return async (request, response, next) => {
     const key = keyOf(request);
     if (key === publicTestKey && sandbox) {

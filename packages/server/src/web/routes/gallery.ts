@@ -16,10 +16,10 @@ import {
 import { cancelOwn } from '../../data/jobs/lifecycle.js';
 import { retryJob } from '../../data/jobs/retry.js';
 import { shareModel, unshareModel } from '../../data/jobs/shares.js';
-import { callerOf, refuseSandbox } from './auth.js';
+import { HttpError, refuseOtherMethods, sendJson, validated } from '../answers/responses.js';
+import { callerOf, refuseSandbox } from '../guards/auth.js';
+import { jsonBody } from '../guards/json-body.js';
 import { samplerSettings } from './jobs.js';
-import { jsonBody } from './json-body.js';
-import { HttpError, refuseOtherMethods, sendJson, validated } from './responses.js';
 import type { Services } from './services.js';
 
 const GalleryQuery = z.object({

@@ -2,8 +2,8 @@ import { type Balance, limits } from '@gen3d/schema';
 import { Router } from 'express';
 import { toUsd } from '../../base/money.js';
 import { balanceOf } from '../../data/accounts/ledger.js';
-import { callerOf } from './auth.js';
-import { refuseOtherMethods, sendJson } from './responses.js';
+import { refuseOtherMethods, sendJson } from '../answers/responses.js';
+import { callerOf } from '../guards/auth.js';
 import type { Services } from './services.js';
 
 /** Serves `/v1/balance` (docs/contract.md section 4.4). */

@@ -1,7 +1,7 @@
 import { tooManyRequestsBody } from '@gen3d/schema';
 import type { Response } from 'express';
 import { type BucketName, type Db, kindOf, type RateLimit } from '../../data/db/database.js';
-import { sendJson } from './responses.js';
+import { sendJson } from '../answers/responses.js';
 
 /** A bucket of `burst` tokens, initially full, that gains `perSecond` tokens a second. */
 export class TokenBucket {

@@ -1,10 +1,9 @@
 import { isUtf8 } from 'node:buffer';
 import { quoted, testKeyBodyBytes } from '@gen3d/schema';
 import type { Request, RequestHandler, Response } from 'express';
+import { HttpError } from '../answers/responses.js';
 import type { Caller } from './auth.js';
-import { bodyBudgetBytes } from './body-budget.js';
-import { HttpError } from './responses.js';
-import type { Services } from './services.js';
+import { type BodyBudget, bodyBudgetBytes } from './body-budget.js';
 
 /** Enough for the largest inline image in base64. */
 const maxBytes = 8 * 1024 * 1024;
@@ -117,7 +116,7 @@ async function readJson(
 }
 
 /** Reads the JSON body of an authenticated caller. Its memory counts toward the server's budget until the response closes. */
-export function jsonBody({ bodyBudget }: Pick<Services, 'bodyBudget'>): RequestHandler {
+export function jsonBody({ bodyBudget }: { bodyBudget: BodyBudget }): RequestHandler {
   return async (request, response, next) => {
     // The routes of the operator have no account.
     const { accountId = 'operator', sandbox = false } = (response.locals.caller ?? {}) as Partial<Caller>;

@@ -1,6 +1,6 @@
 import type { Response } from 'express';
 import { FairShares } from '../../base/fair-shares.js';
-import { HttpError } from './responses.js';
+import { HttpError } from '../answers/responses.js';
 
 /**
  * Limits how many requests do an expensive part of their work at the same time. The others wait in order; an account holds

@@ -5,7 +5,7 @@ import express from 'express';
 import pino from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
 import { startServer, temporaryDatabase, temporaryFolder, until } from '../../../test/kit.js';
-import { Metrics } from './metrics.js';
+import { Metrics } from '../metrics.js';
 import { requestLog, traceIdOf } from './request-log.js';
 
 test('a flood of rejected requests is two log lines per status, and each accepted request is one', async () => {

@@ -5,9 +5,9 @@ import { isoTime } from '../../base/time.js';
 import { currentTime } from '../../data/db/time.js';
 import { pollEvents, TooManyListenersError } from '../../data/webhooks/listeners.js';
 import { eventBody } from '../../work/webhooks/post-event.js';
-import { callerOf, refuseSandbox } from './auth.js';
-import { jsonBody } from './json-body.js';
-import { HttpError, refuseOtherMethods, sendJson, validated } from './responses.js';
+import { HttpError, refuseOtherMethods, sendJson, validated } from '../answers/responses.js';
+import { callerOf, refuseSandbox } from '../guards/auth.js';
+import { jsonBody } from '../guards/json-body.js';
 import type { Services } from './services.js';
 
 const PollRequest = z.object({

@@ -10,9 +10,9 @@ import { Router } from 'express';
 import { isAllowedTarget, literalAddress } from '../../base/net/address.js';
 import { currentTime } from '../../data/db/time.js';
 import { recordPing } from '../../data/webhooks/outbox.js';
-import { callerOf, refuseSandbox } from './auth.js';
-import { jsonBody } from './json-body.js';
-import { HttpError, refuseOtherMethods, sendJson, validated } from './responses.js';
+import { HttpError, refuseOtherMethods, sendJson, validated } from '../answers/responses.js';
+import { callerOf, refuseSandbox } from '../guards/auth.js';
+import { jsonBody } from '../guards/json-body.js';
 import type { Services } from './services.js';
 
 const notConfigured = (status: 404 | 409) =>

@@ -5,10 +5,10 @@ import { Router } from 'express';
 import { z } from 'zod';
 import { findTask } from '../../data/jobs/job-store.js';
 import { assetUrl, type TaskRow } from '../../data/jobs/task.js';
-import { callerOf } from './auth.js';
+import { HttpError, refuseOtherMethods, sendJson, validated } from '../answers/responses.js';
+import { callerOf } from '../guards/auth.js';
+import { jsonBody, releaseBody } from '../guards/json-body.js';
 import { acceptJob } from './jobs.js';
-import { jsonBody, releaseBody } from './json-body.js';
-import { HttpError, refuseOtherMethods, sendJson, validated } from './responses.js';
 import type { Services } from './services.js';
 
 const pollMs = 500;

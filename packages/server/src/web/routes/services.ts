@@ -8,11 +8,11 @@ import type { JobStores, Sample } from '../../data/jobs/create.js';
 import type { JobFiles } from '../../data/jobs/deletion.js';
 import type { Endpoints } from '../../data/webhooks/endpoints.js';
 import type { BundleManager } from '../../work/bundles/bundle-manager.js';
-import type { BodyBudget } from './body-budget.js';
-import type { Cursors } from './cursors.js';
-import type { EtaEstimator } from './eta-estimator.js';
-import type { Metrics } from './metrics.js';
-import type { createSlots } from './slots.js';
+import type { Cursors } from '../answers/cursors.js';
+import type { EtaEstimator } from '../answers/eta-estimator.js';
+import type { BodyBudget } from '../guards/body-budget.js';
+import type { createSlots } from '../guards/slots.js';
+import type { Metrics } from '../metrics.js';
 
 /** Dependencies of the routes. */
 export interface Services {

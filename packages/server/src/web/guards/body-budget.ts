@@ -1,5 +1,5 @@
 import { FairShares } from '../../base/fair-shares.js';
-import { HttpError } from './responses.js';
+import { HttpError } from '../answers/responses.js';
 
 const mib = 1024 * 1024;
 

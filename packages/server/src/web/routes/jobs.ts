@@ -14,10 +14,10 @@ import { currentTime } from '../../data/db/time.js';
 import { createJob, createSandboxJob } from '../../data/jobs/create.js';
 import { findTask, listTasks } from '../../data/jobs/job-store.js';
 import { toTask } from '../../data/jobs/task.js';
-import { callerOf } from './auth.js';
-import { pollingHeaders } from './eta-estimator.js';
-import { jsonBody } from './json-body.js';
-import { HttpError, invalidCursor, refuseOtherMethods, sendJson, validated } from './responses.js';
+import { pollingHeaders } from '../answers/eta-estimator.js';
+import { HttpError, invalidCursor, refuseOtherMethods, sendJson, validated } from '../answers/responses.js';
+import { callerOf } from '../guards/auth.js';
+import { jsonBody } from '../guards/json-body.js';
 import type { Services } from './services.js';
 
 /** Reads the label from the value of its header, if it was sent. */

@@ -6,7 +6,7 @@ import { ping } from '../../data/db/open.js';
 import { currentTime } from '../../data/db/time.js';
 import { DatabaseUnavailableError } from '../../data/db/unavailable.js';
 import { anyRunner } from '../../data/runners/registry.js';
-import { sendJson } from './responses.js';
+import { sendJson } from '../answers/responses.js';
 import type { Services } from './services.js';
 
 /** A slower check counts as failed. */

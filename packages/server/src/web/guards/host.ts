@@ -2,7 +2,7 @@ import { quoted } from '@gen3d/schema';
 import type { RequestHandler } from 'express';
 import { isLoopback } from '../../base/net/address.js';
 import type { Config } from '../../config.js';
-import { HttpError } from './responses.js';
+import { HttpError } from '../answers/responses.js';
 
 /** Refuses HTTP/1.1 without a Host (RFC 9112, 3.2). Node's own check would send an empty body. */
 export const requireHost: RequestHandler = ({ httpVersion, headers }, _response, next) => {

@@ -2,17 +2,17 @@ import type { StatsFs } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import type { RequestHandler } from 'express';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import { cached, counting } from '../../base/cached.js';
-import { version } from '../../base/version.js';
-import { accountsBelowZero } from '../../data/accounts/accounts.js';
-import type { Db } from '../../data/db/database.js';
-import { ping } from '../../data/db/open.js';
-import { currentTime } from '../../data/db/time.js';
-import { isUnavailable } from '../../data/db/unavailable.js';
-import { openJobsByStatus } from '../../data/jobs/counts.js';
-import { liveRunners } from '../../data/runners/registry.js';
-import { outboxCounts } from '../../data/webhooks/outbox.js';
-import type { JobMessage } from '../../work/processes/messages.js';
+import { cached, counting } from '../base/cached.js';
+import { version } from '../base/version.js';
+import { accountsBelowZero } from '../data/accounts/accounts.js';
+import type { Db } from '../data/db/database.js';
+import { ping } from '../data/db/open.js';
+import { currentTime } from '../data/db/time.js';
+import { isUnavailable } from '../data/db/unavailable.js';
+import { openJobsByStatus } from '../data/jobs/counts.js';
+import { liveRunners } from '../data/runners/registry.js';
+import { outboxCounts } from '../data/webhooks/outbox.js';
+import type { JobMessage } from '../work/processes/messages.js';
 
 /** Serves `GET /metrics`, in Prometheus' text format. */
 export function metricsText(metrics: Metrics): RequestHandler {

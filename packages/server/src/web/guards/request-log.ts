@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Request, RequestHandler } from 'express';
 import type { Logger } from 'pino';
-import type { Metrics } from './metrics.js';
+import type { Metrics } from '../metrics.js';
 
 const segmentsOf = (path: string) => path.split('/').filter(Boolean);
 
