@@ -1,15 +1,14 @@
 // `npm run release -- --dry-run`: checks, builds and packs all packages into release/, verifies the tarballs and tries
-// them as a new user would. Works in a fresh clone. Without --dry-run, it then publishes them, which only the release
-// workflow should do. The folder also gets checksums, an SBOM and the list of licenses.
-import { createHash } from 'node:crypto';
+// them as a new user would. Works in a fresh clone. The folder also gets checksums, an SBOM and the list of licenses.
+// `npm run release` publishes what a dry run made, and builds nothing. Only the release workflow should do that: one of
+// its jobs runs the dry run, without the right to publish, and another one has the right, and installs nothing.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { Failed, main, start } from './processes.mjs';
 import { codePackages, packAll } from './release/pack.mjs';
+import { publish, releaseLists } from './release/publish.mjs';
 import { requireNode, root } from './repository.mjs';
-
-/** @typedef {import('./release/pack.mjs').Packed} Packed */
 
 /**
  * @typedef {object} Component
@@ -25,6 +24,7 @@ const folder = join(root, 'release');
 const withNotice = ['@gen3d/model-isnet'];
 
 await main(async (atEnd) => {
+  if (!options['dry-run']) return publish(folder);
   await requireReleasable();
   for (const script of ['setup', 'build']) await run('npm', ['run', script]);
 
@@ -33,16 +33,17 @@ await main(async (atEnd) => {
   const { tryPackages } = await import('./release/trial.mjs');
 
   const { packages, others } = await packAll(folder);
-  const pathOf = (/** @type {Packed} */ { tarball }) => tarball;
   const all = [...others, ...packages];
-  const problems = await verify(all.map(pathOf));
+  const problems = await verify(all.map(({ tarball }) => tarball));
   if (problems.length > 0) throw new Failed(problems.join('\n'));
-  writeFileSync(join(folder, 'SHA256SUMS'), all.map(pathOf).map(checksumLine).join(''));
-  const sbom = await tryPackages(packages.map(pathOf), atEnd);
+  for (const [name, text] of Object.entries(releaseLists(folder, all))) writeFileSync(join(folder, name), text);
+  const sbom = await tryPackages(
+    packages.map(({ tarball }) => tarball),
+    atEnd,
+  );
   writeFileSync(join(folder, 'sbom.cdx.json'), `${JSON.stringify(sbom, null, 2)}\n`);
   writeFileSync(join(folder, 'licenses.txt'), licensesOf(sbom));
   console.log(`\n${folder} has ${all.length} packages, SHA256SUMS, sbom.cdx.json and licenses.txt.`);
-  if (!options['dry-run']) await publish(all);
 });
 
 /** Needs no installed packages. @throws {Failed} naming everything that a release lacks */
@@ -87,25 +88,6 @@ function licensesOf({ components }) {
     .map(({ name, license }) => `${name}: ${license}\n`)
     .sort()
     .join('');
-}
-
-/** @param {string} tarball */
-function checksumLine(tarball) {
-  return `${createHash('sha256').update(readFileSync(tarball)).digest('hex')}  ${tarball.slice(folder.length + 1)}\n`;
-}
-
-/**
- * Publishes the versions that are not on the registry yet. Models and onnxruntime often are.
- *
- * @param {readonly Packed[]} packages
- */
-async function publish(packages) {
-  for (const { name, version, tarball } of packages) {
-    const args = ['view', `${name}@${version}`, 'version'];
-    const { stdout } = await start('npm', args, { stdio: 'pipe', shell: true }).ended;
-    if (stdout.trim() === version) console.log(`${name} ${version} is already published.`);
-    else await run('npm', ['publish', tarball, '--provenance', '--access', 'public']);
-  }
 }
 
 /**
