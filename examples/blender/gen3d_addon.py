@@ -14,7 +14,7 @@ import threading
 import uuid
 from pathlib import Path
 from urllib.error import HTTPError, URLError
-from urllib.request import Request, urlopen
+from urllib.request import HTTPRedirectHandler, OpenerDirector, Request, build_opener
 
 import bpy
 import numpy
@@ -36,6 +36,24 @@ MAX_PHOTO_SIDE = 2048  # pixels that the server uses
 MAX_MODEL_BYTES = 256 * 1024 * 1024
 POLL_SECONDS = 2
 MAX_FAILED_POLLS = 30  # a minute, in which a server can restart
+
+
+class NoRedirects(HTTPRedirectHandler):
+    """Makes a redirect an HTTPError: urllib would send the API key along, also to another host."""
+
+    def redirect_request(self, *_arguments):
+        """Follows no redirect."""
+
+
+API = build_opener(NoRedirects)
+FILES = build_opener()
+
+
+def open_url(opener: OpenerDirector, request: Request):
+    """Opens an http(s) address. urllib would also open files of this computer, and the server names the model's URL."""
+    if request.type not in ("http", "https"):
+        raise ValueError(f"{request.full_url} is not an http or https address")
+    return opener.open(request, timeout=60)
 
 
 class Job(threading.Thread):
@@ -77,7 +95,7 @@ class Job(threading.Thread):
             self.progress = task["progress"]
             if task["status"] == "SUCCEEDED":
                 # Models are public, so the key is not sent to the place where they are.
-                with urlopen(task["model_urls"]["glb"], timeout=60) as response:
+                with open_url(FILES, Request(task["model_urls"]["glb"])) as response:
                     return response.read(MAX_MODEL_BYTES)
             if task["status"] in ("FAILED", "CANCELED"):
                 self.error = (task.get("error") or {}).get("message") or "The job was canceled on the server."
@@ -90,12 +108,15 @@ class Job(threading.Thread):
         """Sends a request to the server's API, and returns the JSON of the response."""
         headers = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json"}
         data = None if body is None else json.dumps(body).encode()
-        with urlopen(Request(self.server + path, data, headers), timeout=60) as response:
+        with open_url(API, Request(self.server + path, data, headers)) as response:
             return json.load(response)
 
 
 def refusal(error: HTTPError) -> str:
     """Says in a sentence why the server refused a request."""
+    if 300 <= error.code < 400:
+        address = error.headers.get("Location", "another address")
+        return f"The server redirects to {address}. Set that server's address in the add-on's preferences."
     if error.code == 403:
         return "The API key is missing, wrong or revoked. Set it in the add-on's preferences."
     try:

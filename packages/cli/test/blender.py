@@ -54,5 +54,8 @@ else:
     results["key"] = make(filepath=photo)
     preferences.server = "http://127.0.0.1:1"
     results["server"] = make(filepath=photo)
+    for name in ("redirecting", "deceiving"):
+        preferences.server = os.environ[name.upper()]
+        results[name] = make(filepath=photo)
     bpy.ops.preferences.addon_disable(module="gen3d_addon")
 print("RESULTS " + json.dumps(results))
