@@ -70,7 +70,10 @@ describe('the GLB', () => {
   test('names the program and the bundles that made it, and their terms', async () => {
     const glb = await writeGlb(box(0.3), jpeg, metadata);
     expect((await read(glb)).getRoot().getAsset()).toMatchObject({
-      extras: { bundles: [{ name: 'gen3d-base', license: 'MIT' }] },
+      extras: {
+        digitalSourceType: 'http://cv.iptc.org/newscodes/digitalsourcetype/trainedAlgorithmicMedia',
+        bundles: [{ name: 'gen3d-base', license: 'MIT' }],
+      },
     });
     // glTF-Transform overwrites the generator when it reads a file, so check the bytes.
     expect(Buffer.from(glb).toString('latin1')).toContain('"generator":"gen3d 1.2.3"');

@@ -1,5 +1,6 @@
 import type { PhotoWarning, SamplerSettings } from '@gen3d/schema/rules';
 import { Document, NodeIO, type Primitive, type Texture, TextureInfo } from '@gltf-transform/core';
+import { digitalSourceType } from '../base/digital-source.js';
 import { EngineError } from '../base/errors.js';
 import type { TexturedMesh } from '../base/mesh.js';
 
@@ -81,6 +82,7 @@ export async function writeGlb(mesh: TexturedMesh, texture: GlbTexture, metadata
   Object.assign(document.getRoot().getAsset(), {
     generator: metadata.generator,
     extras: {
+      digitalSourceType,
       bundles: metadata.bundles,
       ...(metadata.sampler && { sampler: metadata.sampler }),
       ...(metadata.photo && { photo: metadata.photo }),

@@ -174,3 +174,13 @@ test('the thumbnail without a backdrop has the same object, and clear corners', 
     expect(Math.abs(transparent[4 * middle + channel]! - onPaper[3 * middle + channel]!)).toBeLessThan(6);
   }
 });
+
+test('both thumbnails say in their XMP that a network made them', async () => {
+  const { jpeg, webp } = await renderThumbnails(sphere(0.5, 48), red);
+  for (const image of [jpeg, webp]) {
+    const { xmp } = await sharp(image).metadata();
+    expect(String(xmp)).toContain(
+      'DigitalSourceType="http://cv.iptc.org/newscodes/digitalsourcetype/trainedAlgorithmicMedia"',
+    );
+  }
+});

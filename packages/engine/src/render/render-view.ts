@@ -1,3 +1,4 @@
+import { digitalSourceXmp } from '../base/digital-source.js';
 import type { RgbaImage } from '../base/image.js';
 import { byteOfLinear, linearImage } from '../base/image.js';
 import type { TexturedMesh } from '../base/mesh.js';
@@ -131,7 +132,7 @@ export interface Thumbnails {
   readonly webp: Uint8Array;
 }
 
-/** Renders a model for lists: images of 512 x 512 pixels. */
+/** Renders a model for lists: images of 512 x 512 pixels, marked as made by a network. */
 export async function renderThumbnails(mesh: TexturedMesh, baseColor: RgbaImage): Promise<Thumbnails> {
   const { data, cutout, width, height } = renderView(mesh, baseColor, {
     width: thumbnailSize,
@@ -142,8 +143,12 @@ export async function renderThumbnails(mesh: TexturedMesh, baseColor: RgbaImage)
   // 4:4:4, since halving the colors' resolution is visible at edges, and a thumbnail has many.
   const raw = { width, height, channels: 4 } as const;
   const [jpeg, webp] = await Promise.all([
-    sharp(data, { raw }).removeAlpha().jpeg({ quality: 88, chromaSubsampling: '4:4:4' }).toBuffer(),
-    sharp(cutout, { raw }).webp({ quality: 88, smartSubsample: true }).toBuffer(),
+    sharp(data, { raw })
+      .removeAlpha()
+      .jpeg({ quality: 88, chromaSubsampling: '4:4:4' })
+      .withXmp(digitalSourceXmp)
+      .toBuffer(),
+    sharp(cutout, { raw }).webp({ quality: 88, smartSubsample: true }).withXmp(digitalSourceXmp).toBuffer(),
   ]);
   return { jpeg, webp };
 }
