@@ -72,6 +72,68 @@ describe('accepted', () => {
     expectHalves((await decode(bytes)).image);
   });
 
+  describe('a PNG of linear light', () => {
+    /** The PNG with a chunk between its header and the rest. */
+    const withChunk = (png: Buffer, type: string, data: Uint8Array) => {
+      const body = Buffer.concat([Buffer.from(type), data]);
+      const chunk = Buffer.alloc(4 + body.length + 4);
+      chunk.writeUInt32BE(data.length);
+      body.copy(chunk, 4);
+      chunk.writeUInt32BE(crc32(body), 4 + body.length);
+      return Buffer.concat([png.subarray(0, 33), chunk, png.subarray(33)]);
+    };
+    const gamma = (value: number) => {
+      const data = Buffer.alloc(4);
+      data.writeUInt32BE(Math.round(100_000 * value));
+      return data;
+    };
+    /** A plain image: half of the light, and a hundredth of it, of 16 bits a channel. */
+    const linear = (alpha = 1) =>
+      sharp(
+        Uint16Array.from({ length: 4 * 32 * 32 }, (_, i) => 65_535 * [0.5, 0.01, 0, alpha][i % 4]!),
+        {
+          raw: { width: 32, height: 32, channels: 4 },
+        },
+      )
+        .toColorspace('rgb16')
+        .png()
+        .toBuffer();
+
+    test('is converted to sRGB as its gAMA chunk says, without a change of alpha', async () => {
+      const { image } = await decode(withChunk(await linear(0.5), 'gAMA', gamma(1)));
+      const color = pixel(image, 16, 16);
+      // The sRGB bytes of these shares of light.
+      for (const [channel, expected] of [188, 25, 0, 128].entries())
+        expect(Math.abs(color[channel]! - expected), `channel ${channel} of ${color}`).toBeLessThanOrEqual(1);
+    });
+
+    test('is converted with 8 bits a channel too', async () => {
+      const bytes = withChunk(await halves().linear(0.5).png().toBuffer(), 'gAMA', gamma(1));
+      expect(Math.abs(pixel((await decode(bytes)).image, 8, 8)[0]! - 188)).toBeLessThanOrEqual(1);
+    });
+
+    test.each([
+      ['its gamma is that of sRGB', (png: Buffer) => withChunk(png, 'gAMA', gamma(0.45455))],
+      ['it has an sRGB chunk', (png: Buffer) => withChunk(withChunk(png, 'gAMA', gamma(1)), 'sRGB', Uint8Array.of(0))],
+    ])('is not converted if %s', async (_, change) => {
+      const { image } = await decode(change(await linear()));
+      expect(Math.abs(pixel(image, 16, 16)[0]! - 128)).toBeLessThanOrEqual(1);
+    });
+  });
+
+  test.each([
+    ['baseline', { progressive: false }],
+    ['progressive', { progressive: true }],
+  ])('a %s JPEG without its end marker decodes if all of its lines are there', async (_, options) => {
+    const whole = await halves(200, 160).jpeg(options).toBuffer();
+    const { image } = await decode(whole.subarray(0, -2));
+    expect(image).toEqual((await decode(whole)).image);
+    for (const kept of [0.5, 0.8]) {
+      const cut = whole.subarray(0, Math.round(kept * whole.length));
+      await expect(decode(cut), `${kept}`).rejects.toMatchObject({ code: 'image_invalid' });
+    }
+  });
+
   test('a gray image becomes three equal channels', async () => {
     const gray = sharp(new Uint8Array(32 * 32).fill(90), { raw: { width: 32, height: 32, channels: 1 } });
     const { image } = await decode(await gray.toColorspace('b-w').png().toBuffer());

@@ -1,8 +1,9 @@
 import { describeFileType, type FileType, sniffFileType } from '@gen3d/schema/rules';
-import type { Metadata } from 'sharp';
+import type { Metadata, Sharp } from 'sharp';
 import { EngineError } from '../base/errors.js';
 import type { RgbaImage } from '../base/image.js';
 import { sharp } from '../base/sharp.js';
+import { gammaOfPng, gammaToSrgb } from './png-gamma.js';
 
 export interface DecodeOptions {
   /** Maximum product of width and height in the header. Default 100 million, more than phone cameras have. */
@@ -108,7 +109,7 @@ function memoryBytesPerPixel({ format, channels, depth, isProgressive, chromaSub
  * Decodes a photo to upright sRGB.
  *
  * Accepts PNG, JPEG, WebP, GIF and AVIF, by content. Applies EXIF orientation, converts embedded profiles, CMYK and 16
- * bits per channel, and takes the first frame of an animation.
+ * bits per channel, and takes the first frame of an animation. The gamma of a PNG is obeyed if it has no profile.
  * @throws {EngineError} as `readHeader` does, before the image is decoded; image_invalid if it is damaged or cut short
  * @example
  * const { image, transparent } = await decode(await readFile('mug.heic'), { maxPixels: 32_000_000 });
@@ -117,17 +118,27 @@ function memoryBytesPerPixel({ format, channels, depth, isProgressive, chromaSub
 export async function decode(bytes: Uint8Array, options: DecodeOptions = {}): Promise<DecodedPhoto> {
   await readHeader(bytes, options);
   const { timeoutSeconds = defaultTimeoutSeconds } = options;
-  const { data, info } = await readable(() =>
-    open(bytes)
+  const type = sniffFileType(bytes);
+  const gamma = type === 'png' ? gammaOfPng(bytes) : undefined;
+  const pixelsOf = (source: Sharp) =>
+    source
       .autoOrient()
       .resize({ width: maxDecodedSide, height: maxDecodedSide, fit: 'inside', withoutEnlargement: true })
-      .toColorspace('srgb')
+      // 8 bits of linear light are too few for dark colors.
+      .toColorspace(gamma ? 'rgb16' : 'srgb')
       .ensureAlpha()
-      .raw({ depth: 'uchar' })
+      .raw({ depth: gamma ? 'ushort' : 'uchar' })
       .timeout({ seconds: timeoutSeconds })
-      .toBuffer({ resolveWithObject: true }),
+      .toBuffer({ resolveWithObject: true });
+  const { data, info } = await readable(() =>
+    pixelsOf(open(bytes)).catch((error: unknown) => {
+      if (type !== 'jpeg') throw error;
+      return pixelsOf(openWithEnd(bytes));
+    }),
   );
-  const image = { width: info.width, height: info.height, data };
+  const { width, height } = info;
+  const converted = gamma ? gammaToSrgb(new Uint16Array(data.buffer, data.byteOffset, data.length / 2), gamma) : data;
+  const image = { width, height, data: converted };
   return { image, transparent: hasTransparency(image) };
 }
 
@@ -144,6 +155,13 @@ function requireSupportedType(bytes: Uint8Array): void {
 // 'error' refuses files that are cut short and accepts harmless deviations in the JPEGs of some cameras. `readHeader`
 // checks the size before decoding, with a better message than the library's.
 const open = (bytes: Uint8Array) => sharp(bytes, { failOn: 'error', limitInputPixels: false, pages: 1 });
+
+/**
+ * Opens a JPEG of which only the end marker is missing, as some cameras and interrupted copies leave it. With 'warning',
+ * the decoder refuses one that lacks lines of the image, too.
+ */
+const openWithEnd = (bytes: Uint8Array) =>
+  sharp(Buffer.concat([bytes, Buffer.of(0xff, 0xd9)]), { failOn: 'warning', limitInputPixels: false });
 
 async function readable<T>(read: () => Promise<T>): Promise<T> {
   try {
