@@ -33,7 +33,10 @@ for (const name of names) {
   const { width, height } = photo.image;
   const [start, cpuStart] = [performance.now(), process.cpuUsage()];
   // A photo without a visible object is a failed one, not an error of the run.
-  const found = await matte(photo, network.predict).catch(() => ({ width, height, data: new Uint8Array(data.length) }));
+  const found = await matte(photo, network.predict).then(
+    ({ matte }) => matte,
+    () => ({ width, height, data: new Uint8Array(data.length) }),
+  );
   const { user, system } = process.cpuUsage(cpuStart);
   const seconds = (performance.now() - start) / 1000;
   results.push({ ...compareMattes(found, { width, height, data }), seconds, cpuSeconds: (user + system) / 1e6 });

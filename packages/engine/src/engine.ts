@@ -167,10 +167,10 @@ export class Engine {
     }
     const sampler = defaults && { ...defaults, ...options.sampler };
     const decoded = photo instanceof Uint8Array ? await decode(photo) : photo;
-    const coverage = await stage('matte', () => matte(decoded, (image) => this.#predictMatte(image)));
-    const warnings = photoWarnings(coverage, decoded.transparent);
+    const found = await stage('matte', () => matte(decoded, (image) => this.#predictMatte(image)));
+    const warnings = photoWarnings(found, decoded.transparent);
     const { foregroundRatio } = this.#reconstructor;
-    const cutout = await stage('frame', () => frame(decoded.image, coverage, { foregroundRatio, maxSize: 1024 }));
+    const cutout = await stage('frame', () => frame(decoded.image, found.matte, { foregroundRatio, maxSize: 1024 }));
     const onEncoded = (share: number) =>
       onProgress?.(done('frame') + share * (done('encode') - done('frame')), 'encode');
     const field = await stage('encode', () =>

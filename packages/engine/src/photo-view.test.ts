@@ -70,7 +70,7 @@ test.each([
   const { glb } = await engine.generate(photo, small);
   const { extras } = (await new WebIO().readBinary(glb)).getRoot().getAsset();
   const decoded = await decode(photo);
-  const { width, height, data } = await matte(decoded, matting.predict);
+  const { width, height, data } = (await matte(decoded, matting.predict)).matte;
   const { depth } = depthMap(
     (await readGlb(glb)).mesh,
     viewOf((extras as { photo: PhotoView }).photo, [width, height]),

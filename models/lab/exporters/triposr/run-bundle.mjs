@@ -51,7 +51,7 @@ const matting = await openMattingNetwork(
   bundleOfKind(await findBundle('isnet', [join(root, '../../../models')]), 'matte'),
 );
 const decoded = await decode(await readFile(photo));
-const coverage = await matte(decoded, (/** @type {unknown} */ image) => matting.predict(image));
+const { matte: coverage } = await matte(decoded, (/** @type {unknown} */ image) => matting.predict(image));
 const image = toInput(frame(decoded.image, coverage, { foregroundRatio: input.foregroundRatio, maxSize: 1024 }), input);
 await write('input.f32', image);
 

@@ -1,4 +1,5 @@
 import type { Camera } from '../base/camera.js';
+import { convexHull } from '../base/convex-hull.js';
 
 export type Vector = readonly [number, number, number];
 
@@ -51,33 +52,14 @@ export function outlineOf(cuboid: Cuboid): Edge[] {
   return hullOf(corners);
 }
 
-/** The convex hull of positions, which it sorts. */
-export function hullOf(positions: Position[]): Edge[] {
-  positions.sort((p, q) => p[0] - q[0] || p[1] - q[1]);
-  const hull = [...chainOf(positions), ...chainOf(positions.reverse())];
-  return hull.map((from, i) => {
+/** The sides of the convex hull of positions, which it sorts. */
+export const hullOf = (positions: Position[]): Edge[] =>
+  convexHull(positions).map((from, i, hull) => {
     const to = hull[(i + 1) % hull.length]!;
     const length = Math.hypot(to[0] - from[0], to[1] - from[1]) || 1e-9;
     const [a, b] = [(from[1] - to[1]) / length, (to[0] - from[0]) / length];
     return { from, to, a, b, c: -(a * from[0] + b * from[1]) };
   });
-}
-
-/**
- * One side of the convex hull of points in the order of a direction, without the last point.
- *
- * @see Andrew, "Another Efficient Algorithm for Convex Hulls in Two Dimensions", 1979
- */
-function chainOf(points: readonly Position[]): Position[] {
-  const chain: Position[] = [];
-  for (const point of points) {
-    while (chain.length >= 2 && turn(chain.at(-2)!, chain.at(-1)!, point) <= 0) chain.pop();
-    chain.push(point);
-  }
-  return chain.slice(0, -1);
-}
-
-const turn = (p: Position, q: Position, r: Position) => (q[0] - p[0]) * (r[1] - p[1]) - (q[1] - p[1]) * (r[0] - p[0]);
 
 /** Returns the area inside an outline, in frame units. */
 export const areaOf = (edges: readonly Edge[]) =>

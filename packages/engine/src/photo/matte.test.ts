@@ -2,10 +2,11 @@ import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import sharp from 'sharp';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { EngineError, MissingBundleError } from '../base/errors.js';
 import type { Matte } from '../base/image.js';
 import { bundleOfKind, findBundle } from '../bundle/load-bundle.js';
 import { decode } from './decode.js';
-import { type MattingNetwork, matte, openMattingNetwork } from './matte.js';
+import { type MattingNetwork, matte, openMattingNetwork, type PredictMatte } from './matte.js';
 
 const models = fileURLToPath(new URL('../../../../models', import.meta.url));
 // A cup on a saucer, on a wooden table. Photograph by Rachel Michetti, courtesy of Pikolo Espresso Bar, CC0; from
@@ -17,7 +18,7 @@ let network: MattingNetwork;
 let cup: Matte;
 beforeAll(async () => {
   network = await openMattingNetwork(bundleOfKind(await findBundle('isnet', [models]), 'matte'));
-  cup = await matte(await decode(await readFile(photo)), network.predict);
+  cup = (await matte(await decode(await readFile(photo)), network.predict)).matte;
 });
 afterAll(() => network.release());
 
@@ -59,7 +60,7 @@ test('the same photo mirrored gives the mirrored matte', async () => {
     .flop()
     .png()
     .toBuffer();
-  const mirrored = await matte(await decode(flopped), network.predict);
+  const { matte: mirrored } = await matte(await decode(flopped), network.predict);
   let difference = 0;
   for (let y = 0; y < cup.height; y++) {
     for (let x = 0; x < cup.width; x++) {
@@ -89,14 +90,15 @@ test('the message for an image of 20 pixels without an object names its size', a
 
 test('an alpha channel that cuts out the object is the matte, and no network runs', async () => {
   const bytes = await cutout('<circle cx="100" cy="100" r="60" fill="#2468ac"/>');
-  const result = await matte(await decode(bytes), notCalled);
+  const { matte: result, isRectangle } = await matte(await decode(bytes), notCalled);
+  expect(isRectangle).toBe(false);
   const alpha = await sharp(bytes).extractChannel(3).raw().toBuffer();
   expect(result.data).toEqual(new Uint8Array(alpha));
 });
 
 test('a cutout may touch the lower edge, like a bust', async () => {
-  const bytes = await cutout('<rect x="30" y="40" width="140" height="160" fill="#2468ac"/>');
-  expect(coverage(await matte(await decode(bytes), notCalled))).toBeCloseTo(0.56, 2);
+  const bytes = await cutout('<rect x="30" y="40" width="140" height="220" rx="60" fill="#2468ac"/>');
+  expect(coverage((await matte(await decode(bytes), notCalled)).matte)).toBeCloseTo(0.52, 2);
 });
 
 test('a fully transparent image is no_foreground, and no network runs', async () => {
@@ -119,8 +121,96 @@ test('rounded corners are not a cutout: the network runs, and the corners stay c
     .composite([{ input: corners, blend: 'dest-in' }])
     .png()
     .toBuffer();
-  const result = await matte(await decode(bytes), network.predict);
+  const { matte: result } = await matte(await decode(bytes), network.predict);
   expect(at(result, 0.47, 0.5)).toBeGreaterThan(250);
   expect(at(result, 0.9, 0.5)).toBe(0);
   expect(coverage(result)).toBeLessThan(0.55);
+});
+
+/** An image of a photo of a blue disc on a light wall, in a transparent frame of `shape` in an SVG of 400 x 400. */
+async function framed(shape: string, content = '<circle cx="200" cy="200" r="70" fill="#1850c0"/>'): Promise<Buffer> {
+  const photo = `<g clip-path="url(#frame)"><rect width="400" height="400" fill="#e8e4da"/>${content}</g>`;
+  return cutout(`<clipPath id="frame">${shape}</clipPath>${photo}`, 400, 400);
+}
+
+/** Stands in for a matting network: finds what is blue. */
+const predictBlue: PredictMatte = async ({ width, height, data }) => {
+  const blue = (i: number) => data[4 * i + 2]! > data[4 * i]! + 80;
+  return { width, height, data: Uint8Array.from({ length: width * height }, (_, i) => (blue(i) ? 255 : 0)) };
+};
+
+test.each([
+  ['padded to a square', '<rect y="60" width="400" height="280"/>'],
+  ['with a border of 2 pixels', '<rect x="2" y="2" width="396" height="396"/>'],
+  ['rotated', '<rect x="80" y="100" width="240" height="200" transform="rotate(17 200 200)"/>'],
+  ['rotated the other way', '<rect x="100" y="70" width="200" height="260" transform="rotate(-38 200 200)"/>'],
+  ['with slightly rounded corners', '<rect x="20" y="50" width="360" height="300" rx="9"/>'],
+])('a photo in a transparent frame, %s, is searched for its object', async (_, shape) => {
+  const { matte: result, isRectangle } = await matte(await decode(await framed(shape)), predictBlue);
+  expect(isRectangle).toBe(false);
+  expect(coverage(result)).toBeCloseTo((Math.PI * 70 ** 2) / 400 ** 2, 2);
+  expect(at(result, 0.5, 0.5)).toBe(255);
+  expect(at(result, 0.5, 0.3)).toBe(0);
+  // The disc's outline is where it is in the image, within a pixel.
+  for (const angle of [0, 1, 2, 3, 4, 5]) {
+    const [x, y] = [Math.cos(angle), Math.sin(angle)];
+    expect(at(result, 0.5 + (68.5 / 400) * x, 0.5 + (68.5 / 400) * y)).toBeGreaterThan(200);
+    expect(at(result, 0.5 + (71.5 / 400) * x, 0.5 + (71.5 / 400) * y)).toBeLessThan(55);
+  }
+});
+
+test('the shadow around a screenshot of a window does not hide that the window is a rectangle', async () => {
+  const shadow = '<rect x="40" y="40" width="320" height="320" rx="40" fill="#000000" fill-opacity="0.4"/>';
+  const window = '<rect x="80" y="70" width="240" height="240" rx="6" fill="#e8e4da"/>';
+  const bytes = await cutout(`${shadow}${window}<circle cx="200" cy="190" r="70" fill="#1850c0"/>`, 400, 400);
+  const { matte: result } = await matte(await decode(bytes), predictBlue);
+  expect(coverage(result)).toBeCloseTo((Math.PI * 70 ** 2) / 400 ** 2, 2);
+});
+
+test.each<[string, string, PredictMatte]>([
+  ['nothing stands out', '', async () => undefined],
+  ['its object fills the rectangle', '<rect x="100" width="200" height="400" fill="#1850c0"/>', predictBlue],
+])('a rectangle is kept as the object, and reported, where %s', async (_, content, predict) => {
+  const bytes = await framed('<rect x="80" y="60" width="240" height="280"/>', content);
+  const { matte: result, isRectangle } = await matte(await decode(bytes), predict);
+  expect(isRectangle).toBe(true);
+  expect(coverage(result)).toBeCloseTo((240 * 280) / 400 ** 2, 2);
+});
+
+test('a rectangle is kept as the object where no background remover is installed', async () => {
+  const cause = new MissingBundleError('The bundle "isnet" is missing');
+  const missing = () => Promise.reject(new EngineError('inference_failed', 'No background remover.', { cause }));
+  const bytes = await framed('<rect x="80" y="60" width="240" height="280"/>');
+  expect(await matte(await decode(bytes), missing)).toMatchObject({ isRectangle: true });
+});
+
+test('IS-Net finds the cup of a photo that was padded to a square', async () => {
+  const background = { r: 0, g: 0, b: 0, alpha: 0 };
+  const bytes = await sharp(await readFile(photo))
+    .ensureAlpha()
+    .extend({ top: 120, bottom: 120, background })
+    .png()
+    .toBuffer();
+  const { matte: result, isRectangle } = await matte(await decode(bytes), network.predict);
+  expect(isRectangle).toBe(false);
+  expect(at(result, 0.47, 0.5), 'coffee').toBeGreaterThan(250);
+  expect(at(result, 0.95, 0.5), 'table').toBe(0);
+});
+
+test('an object that is half transparent is no_foreground, and the message says how opaque it is', async () => {
+  const bytes = await cutout('<circle cx="100" cy="100" r="60" fill="#1850c0" fill-opacity="0.45"/>');
+  await expect(matte(await decode(bytes), predictBlue)).rejects.toMatchObject({
+    code: 'no_foreground',
+    message: expect.stringMatching(/nothing in it is more than 45 % opaque/),
+  });
+});
+
+test('a mask that is upside down is no_foreground, and the message says so', async () => {
+  const hole = '<path fill-rule="evenodd" fill="#e8e4da" d="M0 0h200v200h-200zM60 60v80h80v-80z"/>';
+  for (const predict of [predictBlue, async () => undefined]) {
+    await expect(matte(await decode(await cutout(hole)), predict)).rejects.toMatchObject({
+      code: 'no_foreground',
+      message: expect.stringMatching(/mask may be upside down/),
+    });
+  }
 });

@@ -1,4 +1,4 @@
-import { BundleError, EngineError } from '../base/errors.js';
+import { BundleError, EngineError, MissingBundleError } from '../base/errors.js';
 import { edgeCounts, type Matte, type RgbaImage } from '../base/image.js';
 import { sharp } from '../base/sharp.js';
 import type { Bundle } from '../bundle/load-bundle.js';
@@ -8,6 +8,7 @@ import { cleanMatte } from './clean-matte.js';
 import type { DecodedPhoto } from './decode.js';
 import type { Rectangle } from './enlarge-matte.js';
 import { findObject } from './find-object.js';
+import { type FramedPhoto, hasMargin, rectangleOf, takeOut } from './framed-photo.js';
 
 /** Finds the object of an opaque image. Returns a matte of the image's size, or undefined if there is no object. */
 export type PredictMatte = (image: RgbaImage) => Promise<Matte | undefined>;
@@ -37,25 +38,93 @@ export async function openMattingNetwork(bundle: Bundle<MatteManifest>, open?: O
   };
 }
 
+export interface FoundMatte {
+  /** Of the photo's size. */
+  readonly matte: Matte;
+  /** Whether the image's transparency cuts out a rectangle in which no single object was found. */
+  readonly isRectangle: boolean;
+}
+
 /**
- * Computes the matte of a photo, in the photo's size.
+ * Computes the matte of a photo.
  *
  * If the image's alpha already cuts out the object, alpha is the matte. Otherwise `predict` finds the object, and
- * transparent parts stay transparent.
+ * transparent parts stay transparent. If alpha cuts out a rectangle, it may be the frame of a photo: `predict` looks
+ * for an object in it, and alpha is the matte only if there is none with a margin around it.
  * @throws {EngineError} no_foreground if there is no visible object
  */
-export async function matte({ image, transparent }: DecodedPhoto, predict: PredictMatte): Promise<Matte> {
-  const alpha = transparent ? alphaOf(image) : undefined;
-  if (alpha && cutsOut(alpha)) return found(cleanMatte(alpha), image);
-  if (alpha && !alpha.data.some((value) => value >= minVisibleAlpha)) throw noForeground(image);
+export async function matte({ image, transparent }: DecodedPhoto, predict: PredictMatte): Promise<FoundMatte> {
+  if (!transparent) return { matte: found(await predict(image), image), isRectangle: false };
+  const alpha = alphaOf(image);
+  if (!alpha.data.some((value) => value >= minVisibleAlpha)) throw noForeground(image);
+  if (!cutsOut(alpha)) return { matte: await predictVisible(image, alpha, predict), isRectangle: false };
 
-  const full = found(await predict(alpha ? overGray(image) : image), image);
-  if (alpha) for (let i = 0; i < full.data.length; i++) full.data[i] = Math.min(full.data[i]!, alpha.data[i]!);
-  return full;
+  const rectangle = rectangleOf(alpha);
+  const object = rectangle && (await findInside(image, rectangle, predict));
+  return {
+    matte: found(object ? visiblePart(object, alpha) : cleanMatte(alpha), image),
+    isRectangle: rectangle !== undefined && object === undefined,
+  };
 }
 
 /** Below this, a pixel is invisible on white. */
 const minVisibleAlpha = 24;
+
+/** A pixel of at least this coverage belongs to the object. */
+const minObjectCoverage = 128;
+
+/** Finds the object of the photo in a rectangle, if it has one with a margin and a matting network is installed. */
+async function findInside(image: RgbaImage, rectangle: FramedPhoto, predict: PredictMatte) {
+  const { photo, putBack } = takeOut(image, rectangle);
+  const object = await predict(photo).catch((error: unknown) => {
+    if (error instanceof EngineError && error.cause instanceof MissingBundleError) return undefined;
+    throw error;
+  });
+  return object && hasMargin(object) ? putBack(object) : undefined;
+}
+
+/**
+ * Finds the object of an image of which parts are transparent.
+ *
+ * @throws {EngineError} no_foreground if there is none, or if transparency hides it
+ */
+async function predictVisible(image: RgbaImage, alpha: Matte, predict: PredictMatte): Promise<Matte> {
+  const predicted = await predict(overGray(image));
+  const visible = predicted && visiblePart(predicted, alpha);
+  if (visible?.data.some((coverage) => coverage >= minObjectCoverage)) return visible;
+  throw hiddenObject(image, alpha) ?? noForeground(image);
+}
+
+function visiblePart(matte: Matte, alpha: Matte): Matte {
+  return { ...matte, data: matte.data.map((coverage, i) => Math.min(coverage, alpha.data[i]!)) };
+}
+
+/** A mask is upside down if this share of the image is transparent inside an opaque border. */
+const minHoleShare = 0.01;
+
+/** Explains how an image's transparency hides its object, if it does. */
+function hiddenObject({ width, height }: RgbaImage, alpha: Matte): EngineError | undefined {
+  let maxAlpha = 0;
+  let clear = 0;
+  for (const value of alpha.data) {
+    if (value > maxAlpha) maxAlpha = value;
+    if (value < minVisibleAlpha) clear++;
+  }
+  if (maxAlpha < minObjectCoverage) {
+    const opacity = Math.round((100 * maxAlpha) / 255);
+    return new EngineError(
+      'no_foreground',
+      `The object in this image is see-through: nothing in it is more than ${opacity} % opaque. Send it opaque, or without transparency.`,
+    );
+  }
+  const { top, bottom, left, right } = edgeCounts(alpha, minObjectCoverage);
+  const isFramed = top + bottom + left + right >= 0.9 * 2 * (width + height);
+  if (!isFramed || clear < minHoleShare * alpha.data.length) return undefined;
+  return new EngineError(
+    'no_foreground',
+    'The transparency of this image hides its middle and shows what is around it, so the mask may be upside down. Invert the alpha channel, or send the image without transparency.',
+  );
+}
 
 function found(matte: Matte | undefined, image: RgbaImage): Matte {
   if (!matte) throw noForeground(image);

@@ -1,6 +1,7 @@
 import type { PhotoWarning } from '@gen3d/schema/rules';
 import { boundsOf, edgeCounts, type Matte } from '../base/image.js';
 import { findPatches, gap } from './clean-matte.js';
+import type { FoundMatte } from './matte.js';
 
 /** A pixel of at least this coverage belongs to the object. */
 const threshold = 128;
@@ -25,7 +26,7 @@ const minObjectSide = 128;
  * @param matte the matte of the whole photo
  * @param isCutOut whether the photo came with transparency. Cutouts are often cropped at the object's edges
  */
-export function photoWarnings(matte: Matte, isCutOut: boolean): PhotoWarning[] {
+export function photoWarnings({ matte, isRectangle }: FoundMatte, isCutOut: boolean): PhotoWarning[] {
   const bounds = boundsOf(matte, threshold);
   if (!bounds) return [];
   const side = Math.max(bounds.right - bounds.left, bounds.bottom - bounds.top);
@@ -33,6 +34,7 @@ export function photoWarnings(matte: Matte, isCutOut: boolean): PhotoWarning[] {
     ...(!isCutOut && isCutOff(matte) ? (['cut_off'] as const) : []),
     ...(showsSeveral(matte) ? (['several_objects'] as const) : []),
     ...(side < minObjectSide ? (['low_resolution'] as const) : []),
+    ...(isRectangle ? (['rectangular_cutout'] as const) : []),
   ];
 }
 
