@@ -1,6 +1,6 @@
 import { boxAround, extentOf } from '../base/box.js';
 import type { TriangleMesh } from '../base/mesh.js';
-import { everyNth, PointGrid } from './point-grid.js';
+import { VertexGrid } from './vertex-grid.js';
 
 /** The points p of the plane have normal · p = offset. The normal has unit length. */
 export interface MirrorPlane {
@@ -49,10 +49,8 @@ interface Candidate {
 export function mirrorsOf({ positions }: TriangleMesh, elevationRadians: number): MirrorPlane[] {
   const extent = extentOf(boxAround(positions));
   // The mean of the vertices is on every plane of symmetry of an evenly sampled surface.
-  const middle = positions.reduce((sums, value, i) => {
-    sums[i % 3]! += (3 * value) / positions.length;
-    return sums;
-  }, new Float64Array(3));
+  const middle = new Float64Array(3);
+  for (let i = 0; i < positions.length; i++) middle[i % 3]! += (3 * positions[i]!) / positions.length;
   const [sin, cos] = [Math.sin(elevationRadians), Math.cos(elevationRadians)];
   const planeAt = (angle: number, shift: number): MirrorPlane => {
     const normal = [Math.cos(angle), Math.sin(angle) * sin, -Math.sin(angle) * cos] as const;
@@ -63,15 +61,17 @@ export function mirrorsOf({ positions }: TriangleMesh, elevationRadians: number)
   };
   const errorAmong = (mirroredCount: number, vertexCount: number) => {
     const among = (count: number) => everyNth(positions, Math.max(1, Math.floor(positions.length / 3 / count)));
-    const [points, vertices] = [among(mirroredCount), new PointGrid(maxMiss * extent)];
-    for (const vertex of among(vertexCount)) vertices.add(vertex);
+    const [points, vertices] = [among(mirroredCount), new VertexGrid(among(vertexCount), maxMiss * extent)];
     return ({ normal: [nx, ny, nz], offset }: MirrorPlane): number => {
       let sum = 0;
-      for (const [x, y, z] of points) {
+      for (let i = 0; i < points.length; i += 3) {
+        const x = points[i]!;
+        const y = points[i + 1]!;
+        const z = points[i + 2]!;
         const across = 2 * (nx * x + ny * y + nz * z - offset);
-        sum += vertices.nearest([x - across * nx, y - across * ny, z - across * nz]).distance;
+        sum += vertices.distanceTo(x - across * nx, y - across * ny, z - across * nz);
       }
-      return sum / points.length / extent;
+      return sum / (points.length / 3) / extent;
     };
   };
   const roughError = errorAmong(coarseMirrored, coarseVertices);
@@ -105,6 +105,13 @@ export function mirrorsOf({ positions }: TriangleMesh, elevationRadians: number)
     .filter(({ error }) => error < Infinity)
     .map(refined)
     .filter((plane) => errorOf(plane) < maxError);
+}
+
+/** Selects the vertices [3·N] whose number is a multiple of `step`. */
+function everyNth(positions: Float32Array, step: number): Float32Array {
+  const selected = new Float32Array(3 * Math.ceil(positions.length / 3 / step));
+  for (let to = 0; to < selected.length; to += 3) selected.set(positions.subarray(step * to, step * to + 3), to);
+  return selected;
 }
 
 const better = (a: Candidate, b: Candidate): Candidate => (b.error < a.error ? b : a);

@@ -39,11 +39,3 @@ export class PointGrid {
 
 /** Cubes 1024 apart share a key, which only makes the search compare more points. */
 const keyOf = (i: number, j: number, k: number): number => ((i & 1023) << 20) | ((j & 1023) << 10) | (k & 1023);
-
-/** Selects the vertices of a mesh whose number is a multiple of `step`. */
-export function everyNth(positions: Float32Array, step: number): Point[] {
-  const points: Point[] = [];
-  for (let i = 0; i < positions.length; i += 3 * step)
-    points.push([positions[i]!, positions[i + 1]!, positions[i + 2]!]);
-  return points;
-}
