@@ -28,11 +28,13 @@ const visibleCoverage = 101;
  * @throws {EngineError} no_foreground if no pixel of the matte is above 100
  */
 export function frame(image: RgbaImage, matte: Matte, { foregroundRatio, maxSize }: FrameOptions): FramedCutout {
-  const window = windowAround(matte, foregroundRatio);
+  const window = windowAround(matte, { foregroundRatio, maxSize });
   const size = Math.min(maxSize, Math.max(minSize, Math.ceil(window.side)));
   const used = crop(image, matte, window);
-  const alpha = resample(shares(used.matte.width, used.matte.height, used.matte.data), used.window, size, 'zero');
-  const photo = resample(opaque(used.image, used.matte), used.window, size, 'edge');
+  const coverage = shares(used.matte.width, used.matte.height, used.matte.data);
+  const colored = opaque(used.image, used.matte);
+  const alpha = resample(coverage, used.window, size, 'zero');
+  const photo = resample(colored, used.window, size, 'edge');
   const colors = foregroundColors(photo, alpha, size);
 
   const data = new Uint8Array(4 * size * size);
@@ -93,13 +95,18 @@ function shares(width: number, height: number, bytes: Uint8Array, stride = 1, fi
   return { width, height, channels: 1, data };
 }
 
-function windowAround(matte: Matte, foregroundRatio: number): Window {
+function windowAround(matte: Matte, { foregroundRatio, maxSize }: FrameOptions): Window {
   // The soft edge belongs to the box, as in the code that TripoSR and TripoSG were published with.
   const bounds = boundsOf(matte, visibleCoverage) && boundsOf(matte, 1);
   if (!bounds) throw noForeground(matte);
   const { left, top, right, bottom } = bounds;
   const side = Math.max(right - left, bottom - top) / foregroundRatio;
-  return { left: (left + right - side) / 2, top: (top + bottom - side) / 2, side };
+  // A frame of whole pixels is copied, which keeps it sharp. The others are resampled.
+  const whole = Math.ceil(side);
+  const copied = whole >= minSize && whole <= maxSize;
+  const round = (position: number) => (copied ? Math.floor(position) : position);
+  const used = copied ? whole : side;
+  return { left: round((left + right - used) / 2), top: round((top + bottom - used) / 2), side: used };
 }
 
 /** Cuts out the pixels that resampling a window uses: those in it, and one more on each side for interpolation. */
@@ -127,20 +134,26 @@ function crop(image: RgbaImage, matte: Matte, window: Window): { image: RgbaImag
  * foreground colors removes again with an invisible error.
  */
 function opaque({ width, height, data }: RgbaImage, matte: Matte): FloatImage {
-  const sums = [0, 0, 0];
-  let total = 1e-6;
+  let weights = 1e-6;
+  let [red, green, blue] = [0, 0, 0];
   for (let i = 0; i < matte.data.length; i++) {
     const weight = matte.data[i]!;
-    total += weight;
-    for (let c = 0; c < 3; c++) sums[c]! += data[4 * i + c]! * weight;
+    if (weight === 0) continue;
+    weights += weight;
+    red += data[4 * i]! * weight;
+    green += data[4 * i + 1]! * weight;
+    blue += data[4 * i + 2]! * weight;
   }
-  const [red, green, blue] = [sums[0]! / total, sums[1]! / total, sums[2]! / total];
+  red /= weights;
+  green /= weights;
+  blue /= weights;
   const colors = new Float32Array(3 * width * height);
   for (let i = 0; i < width * height; i++) {
     const share = data[4 * i + 3]! / 255;
-    colors[3 * i] = data[4 * i]! * share + red * (1 - share);
-    colors[3 * i + 1] = data[4 * i + 1]! * share + green * (1 - share);
-    colors[3 * i + 2] = data[4 * i + 2]! * share + blue * (1 - share);
+    const rest = 1 - share;
+    colors[3 * i] = data[4 * i]! * share + red * rest;
+    colors[3 * i + 1] = data[4 * i + 1]! * share + green * rest;
+    colors[3 * i + 2] = data[4 * i + 2]! * share + blue * rest;
   }
   return { width, height, channels: 3, data: colors };
 }

@@ -21,6 +21,11 @@ export type Padding = 'zero' | 'edge';
  * linearly to enlarge.
  */
 export function resample(image: FloatImage, window: Window, size: number, padding: Padding): Float32Array {
+  const { left, top, side } = window;
+  const overlaps = left < image.width && left + side > 0;
+  if (side === size && overlaps && Number.isInteger(left) && Number.isInteger(top)) {
+    return copied(image, window, size, padding);
+  }
   const columns = taps(window.left, window.side, size, image.width, padding);
   const rows = taps(window.top, window.side, size, image.height, padding);
   const narrow = scaleRows(image, columns, size, rows.first, rows.last);
@@ -35,6 +40,25 @@ export function resample(image: FloatImage, window: Window, size: number, paddin
       const from = (rows.pixels[tap]! - rows.first) * width;
       for (let i = 0; i < width; i++) result[to + i]! += weight * narrow[from + i]!;
     }
+  }
+  return result;
+}
+
+/** Copies a window of whole pixels. */
+function copied({ width, height, channels, data }: FloatImage, { left, top }: Window, size: number, padding: Padding) {
+  const result = new Float32Array(channels * size * size);
+  const [first, last] = [Math.max(0, -left), Math.min(size, width - left)];
+  for (let y = 0; y < size; y++) {
+    const row = Math.min(height - 1, Math.max(0, top + y));
+    if (padding === 'zero' && row !== top + y) continue;
+    const start = channels * (row * width + left);
+    const to = channels * y * size;
+    result.set(data.subarray(start + channels * first, start + channels * last), to + channels * first);
+    if (padding === 'zero') continue;
+    for (let x = 0; x < first; x++)
+      result.copyWithin(to + channels * x, to + channels * first, to + channels * (first + 1));
+    for (let x = last; x < size; x++)
+      result.copyWithin(to + channels * x, to + channels * (last - 1), to + channels * last);
   }
   return result;
 }
