@@ -22,6 +22,10 @@ export interface RenderOptions {
 /** A portrait lens: a wider one makes a handheld object look like a building. */
 const fovRadians = 0.42;
 const margin = 0.13;
+
+/** Pixels a side of the blocks for which light is gathered once. Gathering it for each pixel takes 3 times as long. */
+const lightBlock = 2;
+
 const backdropTop = 0.8;
 const backdropBottom = 0.9;
 
@@ -46,7 +50,7 @@ export function renderView(mesh: TexturedMesh, baseColor: RgbaImage, options: Re
   });
   const raster = rasterize(mesh, fine);
   const studio = setUpStudio(mesh, yawRadians);
-  const shader = new ObjectShader(mesh, linearImage(baseColor), raster, studio, supersample);
+  const shader = new ObjectShader(mesh, linearImage(baseColor), raster, studio, lightBlock * supersample);
   return develop(shader, raster, fine, studio, options);
 }
 
@@ -140,7 +144,8 @@ export async function renderThumbnails(mesh: TexturedMesh, baseColor: RgbaImage)
     ...thumbnailView,
     supersample: 2,
   });
-  // 4:4:4, since halving the colors' resolution is visible at edges, and a thumbnail has many.
+  // 4:4:4, since halving the colors' resolution is visible at edges, and a thumbnail has many. WebP with the default
+  // effort of 4 takes 2.5 times as long and is a tenth smaller.
   const raw = { width, height, channels: 4 } as const;
   const [jpeg, webp] = await Promise.all([
     sharp(data, { raw })
@@ -148,7 +153,7 @@ export async function renderThumbnails(mesh: TexturedMesh, baseColor: RgbaImage)
       .jpeg({ quality: 88, chromaSubsampling: '4:4:4' })
       .withXmp(digitalSourceXmp)
       .toBuffer(),
-    sharp(cutout, { raw }).webp({ quality: 88, smartSubsample: true }).withXmp(digitalSourceXmp).toBuffer(),
+    sharp(cutout, { raw }).webp({ quality: 88, smartSubsample: true, effort: 2 }).withXmp(digitalSourceXmp).toBuffer(),
   ]);
   return { jpeg, webp };
 }
