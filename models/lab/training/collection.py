@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mesh_sources import MORE_SOURCES, SOURCES
+from mesh_sources import SOURCES
 from recipes import random_stretch
 from subjects import MeshSubject, ProceduralSubject, draw_procedural
 from voxelize import Volume
@@ -19,7 +19,7 @@ class Collection:
 
     def use(self, groups: dict[str, list[Path]]) -> None:
         """Sets the volumes by source, and how often each source is drawn."""
-        weights = {source.name: source.weight for source in SOURCES + MORE_SOURCES}
+        weights = {source.name: source.weight for source in SOURCES}
         groups = {name: group for name, group in groups.items() if name in weights}
         if not any(groups.values()):
             raise SystemExit("There are no meshes in the folder. Run meshes.py or packed.py first.")

@@ -4,26 +4,9 @@ Never add anything from `sweethome3d-furniture` (the benchmark), from MORSE or m
 YCB and Google Scanned Objects sets.
 """
 
-import re
-from dataclasses import dataclass
-
-SCENERY = r"terrain|landscape|ground|road|track|floor|ceiling|wall|tile|sky|water|decal|collision|grass|river|fence"
-
-
-@dataclass(frozen=True)
-class Source:
-    """A repository and the selection of its files."""
-
-    name: str
-    origin: str  # repository on github.com
-    commit: str
-    license: str
-    authors: str
-    reader: str  # of meshes.py
-    pattern: str  # of paths inside, a regular expression
-    leave: str = SCENERY  # paths that are left out
-    each: int = 10**6  # maximum from one folder, or of poses of one figure
-    weight: float = 1.0  # multiplied by the root of the number of meshes
+from game_sources import GAME_SOURCES
+from simulator_sources import SIMULATOR_SOURCES
+from source import SCENERY, Source
 
 
 def _kaykit(pack: str, commit: str, weight: float = 1.0) -> Source:
@@ -244,10 +227,6 @@ SOURCES = [
         each=16,
         weight=0.7,
     ),
-]
-
-# Sources that the shipped weights have not seen: on two cores they did not help (README.md).
-MORE_SOURCES = [
     Source(
         "base-meshes",
         "M3-org/base-meshes",
@@ -281,9 +260,6 @@ MORE_SOURCES = [
         r"tutorials/models/assets/.*_1k\.gltf$",
         weight=1.5,
     ),
+    *GAME_SOURCES,
+    *SIMULATOR_SOURCES,
 ]
-
-
-def is_wanted(source: Source, path: str) -> bool:
-    """Whether the source uses the file at this path."""
-    return bool(re.search(source.pattern, path, re.I)) and not re.search(source.leave, path, re.I)

@@ -7,6 +7,17 @@ from torch import nn
 from presets import Preset
 
 
+# Share of the samples for which a transformer layer is left out in training.
+DROPPED = 0.05
+
+
+def attended(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, fused: bool) -> torch.Tensor:
+    """Attention [B,heads,tokens,channels]. `fused` saves memory in training; the export needs plain operations."""
+    if fused:
+        return F.scaled_dot_product_attention(q, k, v)
+    return (q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5).softmax(-1) @ v
+
+
 class Block(nn.Module):
     """Two convolutions with a shortcut (He et al. 2016, pre-activation)."""
 
@@ -39,8 +50,7 @@ class Attention(nn.Module):
         q, k, v = (
             self.project(self.norm(x)).reshape(b, 3, self.heads, c // self.heads, h * w).transpose(-1, -2).unbind(1)
         )
-        weights = (q @ k.transpose(-1, -2) * (c // self.heads) ** -0.5).softmax(-1)
-        return x + self.out((weights @ v).transpose(-1, -2).reshape(b, c, h, w))
+        return x + self.out(attended(q, k, v, self.training).transpose(-1, -2).reshape(b, c, h, w))
 
 
 class Layer(nn.Module):
@@ -64,9 +74,15 @@ class Layer(nn.Module):
         """[B,tokens,width] -> the same shape"""
         b, t, c = x.shape
         q, k, v = self.project(self.norm1(x)).reshape(b, t, 3, self.heads, c // self.heads).permute(2, 0, 3, 1, 4)
-        weights = (q @ k.transpose(-1, -2) * (c // self.heads) ** -0.5).softmax(-1)
-        x = x + self.out((weights @ v).transpose(1, 2).reshape(b, t, c))
-        return x + self.narrow(F.gelu(self.wide(self.norm2(x)), approximate="tanh"))
+        x = x + self.kept(self.out(attended(q, k, v, self.training).transpose(1, 2).reshape(b, t, c)))
+        return x + self.kept(self.narrow(F.gelu(self.wide(self.norm2(x)), approximate="tanh")))
+
+    def kept(self, change: torch.Tensor) -> torch.Tensor:
+        """Leaves out the change of some samples while training (stochastic depth, Huang et al. 2016)."""
+        if not self.training or DROPPED == 0:
+            return change
+        keep = (torch.rand(len(change), 1, 1, device=change.device) >= DROPPED).to(change.dtype)
+        return change * keep / (1 - DROPPED)
 
 
 class Transformer(nn.Module):
@@ -98,8 +114,11 @@ class Transformer(nn.Module):
 def doubled(x: torch.Tensor) -> torch.Tensor:
     """Repeats each pixel four times.
 
-    Not F.interpolate: its gradient is zero under torch.compile on a CPU in bfloat16 (PyTorch 2.13).
+    Not F.interpolate in training: its gradient is zero under torch.compile on a CPU in bfloat16 (PyTorch 2.13). In the
+    exported graph, it is one operation instead of eight.
     """
+    if torch.onnx.is_in_onnx_export():
+        return F.interpolate(x, scale_factor=2, mode="nearest")
     b, c, h, w = x.shape
     return x[:, :, :, None, :, None].expand(b, c, h, 2, w, 2).reshape(b, c, 2 * h, 2 * w)
 

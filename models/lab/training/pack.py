@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mesh_sources import MORE_SOURCES, SOURCES
+from mesh_sources import SOURCES
 from meshes import fetch, fit_surfaces
 from packed import Packed, write
 from voxelize import LONGEST, Surface, paint
@@ -90,7 +90,7 @@ def pack(surface: Surface) -> Packed | None:
 def surfaces(folder: Path, sources: Path, only: list[str] | None) -> Iterator[tuple[str, Counter, int]]:
     """Packs each source. -> its name, what was left out by reason, and the size of the file."""
     folder.mkdir(parents=True, exist_ok=True)
-    for source in SOURCES + MORE_SOURCES:
+    for source in SOURCES:
         path = folder / f"{source.name}.xz"
         if path.exists() or (only and source.name not in only):
             continue

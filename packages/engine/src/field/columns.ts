@@ -24,8 +24,11 @@ export type ColumnsManifest = ReconstructionManifest & {
  */
 const outlineSize = 256;
 
-/** Visible parts are at least this many steps thick. Otherwise thin parts break up where the network is uncertain. */
-const minThicknessSteps = 1.5;
+/**
+ * Visible parts are at least this thick, as a share of the depth of the box. Otherwise thin parts break up where the
+ * network is uncertain.
+ */
+const minThickness = 1.5 / 64;
 
 /** Maximum added to logits to reach the expected volume: a step less probable than one in eight stays empty. */
 const maxLogitBonus = 2;
@@ -130,7 +133,7 @@ export function columnsField(
     const far = sampleSquare(occupancy, size, u, v, (k + 1) * count);
     let inside = clamp(near + (far - near) * (step - k), -6, 6);
     // At least the seam's width, or its rounding would cut a rim off the visible surface.
-    if (behind < minThicknessSteps) inside = Math.max(inside, seamRounding);
+    if (behind < minThickness * steps) inside = Math.max(inside, seamRounding);
     return smoothMin(smoothMin(1.5 * clamp(behind, -4, 4), inside, seamRounding), silhouette, seamRounding);
   };
 
@@ -300,7 +303,7 @@ function depthRange(
   let [near, far] = [1, -1];
   for (let i = 0; i < count; i++) {
     if (matte[i]! < minCoverage) continue;
-    let last = minThicknessSteps;
+    let last = minThickness * steps;
     for (let k = steps - 1; k > last; k--) if (occupancy[k * count + i]! > 0) last = k;
     near = Math.min(near, frontDepth[i]!);
     far = Math.max(far, frontDepth[i]! + (2 * last) / steps);

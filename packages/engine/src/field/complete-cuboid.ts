@@ -22,11 +22,10 @@ import { type Completed, coverageAt, type Density, type Seen, toPixels, type Vie
 /**
  * When a cuboid explains a photo: the overlap of the outlines, the share of its edges that are edges in the photo, and
  * the mean distance between the fronts, in sizes of the object. Tuned on the validation set, where boxes, books and
- * cupboards have at least 0.90, 0.93 and at most 0.055, and the demo's camera 0.95, 0.95 and 0.052. An octagonal basket
- * has 0.96, 0.90 and 0.015, a van 0.94, 0.92 and 0.066, a mug 0.92, 0.90 and 0.054. Cans without handles come nearer,
- * but are completed as solids of revolution.
+ * cupboards have at least 0.91, 0.91 and at most 0.043, and the demo's camera 0.95, 0.97 and 0.065. A carton that lies on
+ * its side has 0.97, 0.91 and 0.071, a van 0.94, 0.98 and 0.076, an octagonal basket 0.96, 0.82 and 0.030.
  */
-const [minOverlap, minStraightness, maxFrontError] = [0.9, 0.91, 0.06];
+const [minOverlap, minStraightness, maxFrontError] = [0.9, 0.91, 0.07];
 
 /**
  * The share of its convex hull that an object covers at least, or else nothing is searched: in the validation set, boxes

@@ -17,15 +17,15 @@ const withInput = (bundle: Bundle<ReconstructionManifest>, input: Partial<Recons
   manifest: { ...bundle.manifest, input: { ...bundle.manifest.input, ...input } },
 });
 
-test('the encoder of gen3d-base gives front depths, occupancies and far-side colors of 64 x 64 columns, and an elevation', async () => {
+test('the encoder of gen3d-base gives front depths, occupancies and far-side colors of 128 x 128 columns, and an elevation', async () => {
   const session = await openEncoder(await base(), localSessions({ threads: 1 }));
-  const image = new Float32Array(4 * 128 * 128).fill(0.5);
-  const outputs = await session.run({ image: { shape: [1, 4, 128, 128], data: image } });
+  const image = new Float32Array(4 * 256 * 256).fill(0.5);
+  const outputs = await session.run({ image: { shape: [1, 4, 256, 256], data: image } });
   await session.release();
 
   expect([...outputs.keys()]).toEqual(['front_depth', 'occupancy', 'back_color', 'elevation']);
-  expect(outputs.get('front_depth')).toHaveLength(64 * 64);
-  expect(outputs.get('occupancy')).toHaveLength(64 * 64 * 64);
+  expect(outputs.get('front_depth')).toHaveLength(128 * 128);
+  expect(outputs.get('occupancy')).toHaveLength(96 * 128 * 128);
   expect(outputs.get('front_depth')!.every(Number.isFinite)).toBe(true);
 });
 
@@ -37,7 +37,7 @@ test('an error names an input that the graph does not have, and those it has', a
 test('an error names both shapes if one differs from the manifest', async () => {
   const opening = openEncoder(withInput(await base(), { size: 64 }));
   await expect(opening).rejects.toThrow(
-    /input "image" has the shape \[1, 4, 128, 128\], its manifest says \[1, 4, 64, 64\]/,
+    /input "image" has the shape \[1, 4, 256, 256\], its manifest says \[1, 4, 64, 64\]/,
   );
 });
 
