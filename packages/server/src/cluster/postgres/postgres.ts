@@ -48,6 +48,7 @@ export const postgres: DatabaseKind = {
     return rows[0]!.now;
   },
   greatest: 'greatest',
+  eraseLog: async () => {},
   lockRows(query, lock) {
     const locks: Record<RowLock, () => typeof query> = {
       update: () => query.forUpdate(),

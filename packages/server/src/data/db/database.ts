@@ -13,8 +13,7 @@ import type { Tables } from './tables.js';
  * - After waiting for `lockRows` or `advisoryLock`, a transaction sees what the previous holder of the lock committed.
  * - Processes of one database share one clock, `now`, because leases are compared on it.
  * - A statement that failed because the database is away, or locked for too long, throws `DatabaseUnavailableError`.
- * Trying
- *   again later may succeed. Whether a transaction was committed is then unknown, except for `DatabaseLockedError`.
+ *   Trying again later may succeed. Whether a transaction was committed is then unknown, except for `DatabaseLockedError`.
  * - After any other error, nothing of the transaction is stored.
  */
 export interface DatabaseKind {
@@ -64,6 +63,11 @@ export interface DatabaseKind {
   now(): number | Expression<number>;
   /** Reads `now` as a number. */
   readTime(db: Queryable): Promise<number>;
+  /**
+   * Erases the database's own log of recent changes, in which deleted values are still readable, as far as no other
+   * process reads it. PostgreSQL has no such command: its log is recycled, and vacuum erases deleted rows.
+   */
+  eraseLog(db: Db): Promise<void>;
   /** The SQL function that returns the greatest of its arguments. */
   readonly greatest: string;
   lockRows<TB extends keyof Tables, O>(

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { closeSync, openSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
-import { type Dialect, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler } from 'kysely';
+import { type Dialect, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler, sql } from 'kysely';
 import type { Logger } from 'pino';
 import { ConfigError } from '../../base/errors.js';
 import { keysInFile, rotated, writeKeys } from '../../base/server-key.js';
@@ -56,6 +56,9 @@ export const sqlite: DatabaseKind = {
   extraTables: [],
   now: Date.now,
   readTime: async () => Date.now(),
+  eraseLog: async (db) => {
+    await sql`pragma wal_checkpoint(truncate)`.execute(db);
+  },
   greatest: 'max',
   lockRows: (query) => query,
   advisoryLock: async () => {},
@@ -84,6 +87,8 @@ function sqliteDialect(path: string, log?: Logger): Dialect {
     database.exec('pragma fullfsync = ON');
     database.exec(`pragma journal_size_limit = ${maxWalBytes}`);
     database.exec('pragma foreign_keys = ON');
+    // Overwrites what is deleted or moved. Otherwise it stays readable in free parts of the file.
+    database.exec('pragma secure_delete = ON');
     // 16 MiB. For a million jobs, the default of 2 MB holds little more than the upper levels of the indexes.
     database.exec('pragma cache_size = -16384');
     // From now on the driver waits for locks, which does not block the event loop.

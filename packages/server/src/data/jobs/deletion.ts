@@ -3,7 +3,7 @@ import { encodeTime } from 'ulid';
 import { dayMs } from '../../base/time.js';
 import type { AssetStore } from '../assets/asset-store.js';
 import { deleteInBatches } from '../db/bounds.js';
-import type { Db, Queryable } from '../db/database.js';
+import { type Db, kindOf, type Queryable } from '../db/database.js';
 import type { Time } from '../db/time.js';
 import { forUpdate, transaction } from '../db/transaction.js';
 import type { InputStore } from '../inputs/input-store.js';
@@ -22,7 +22,7 @@ export type DeleteOutcome = 'deleted' | 'in_progress' | 'unknown';
 
 /**
  * Deletes a job's rows: the job, its label and URL, its public page, its events and their deliveries. Repeated calls also return `deleted`.
- * The ledger keeps the charge, which names nobody. A job whose record has expired is found by its charge.
+ * The ledger keeps the charge, without a name. A job whose record has expired is found by its charge.
  *
  * @param accountId the account that asks. Undefined for the operator
  */
@@ -63,8 +63,17 @@ async function ownerOfExpired(trx: Queryable, id: string, accountId?: string): P
   return owner && (accountId ?? owner.account_id) === owner.account_id ? owner.account_id : undefined;
 }
 
-/** Removes the files of a deleted job. Idempotent. @throws if a store is unavailable; housekeeping tries again */
-export async function eraseFiles(db: Queryable, { inputs, assets }: JobFiles, id: string): Promise<void> {
+/**
+ * Removes the files of a deleted job, and what the database still has of its rows. Idempotent.
+ *
+ * @throws if a store is unavailable; housekeeping tries again
+ */
+export async function finishDeletion(db: Db, files: JobFiles, id: string): Promise<void> {
+  await eraseFiles(db, files, id);
+  await kindOf(db).eraseLog(db);
+}
+
+async function eraseFiles(db: Db, { inputs, assets }: JobFiles, id: string): Promise<void> {
   await inputs.erase(id);
   await assets.erase(id);
   await db.updateTable('deleted_jobs').set({ pending: 0 }).where('job_id', '=', id).execute();
@@ -73,7 +82,7 @@ export async function eraseFiles(db: Queryable, { inputs, assets }: JobFiles, id
 const erasedAtOnce = 100;
 
 /** Removes the files of jobs that were deleted by the operator, or shortly before a crash or an outage. */
-export async function finishDeletions(db: Queryable, files: JobFiles): Promise<void> {
+export async function finishDeletions(db: Db, files: JobFiles): Promise<void> {
   for (;;) {
     const rows = await db
       .selectFrom('deleted_jobs')
@@ -83,6 +92,7 @@ export async function finishDeletions(db: Queryable, files: JobFiles): Promise<v
       .limit(erasedAtOnce)
       .execute();
     for (const { job_id } of rows) await eraseFiles(db, files, job_id);
+    if (rows.length > 0) await kindOf(db).eraseLog(db);
     if (rows.length < erasedAtOnce) return;
   }
 }

@@ -4,7 +4,7 @@ import { repeatKeyHeader, samplerHeader } from '@gen3d/schema/rules';
 import { Router } from 'express';
 import { z } from 'zod';
 import { currentTime } from '../../data/db/time.js';
-import { deleteJob, eraseFiles } from '../../data/jobs/deletion.js';
+import { deleteJob, finishDeletion } from '../../data/jobs/deletion.js';
 import {
   countGallery,
   findGalleryJob,
@@ -123,7 +123,7 @@ export function galleryRoutes(services: Services): Router {
         'The job is in inference. Cancel it first, or delete it when it is finished',
       );
     }
-    await eraseFiles(db, files, id).catch((err: unknown) => {
+    await finishDeletion(db, files, id).catch((err: unknown) => {
       log.warn({ err, jobId: id }, 'deleted a job, but not its files yet; housekeeping removes them');
     });
     response.status(204).end();
