@@ -200,7 +200,7 @@ test('a deleted job leaves its charge, and nothing else: no row, no file, no new
 
 test('a label that was moved within the database often is not in its files after the deletion of its job', async () => {
   const server = await startServer();
-  const others = [];
+  const others: string[] = [];
   for (let i = 0; i < 30; i++) others.push(await jobOn(server));
   await withDatabase(server, (db) =>
     db

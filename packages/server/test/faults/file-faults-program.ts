@@ -25,7 +25,7 @@ import { migrate } from '../../src/data/db/open.js';
 import { FolderInputStore } from '../../src/data/inputs/folder-store.js';
 import { claimForPreparation } from '../../src/data/jobs/claim.js';
 import { createJob } from '../../src/data/jobs/create.js';
-import { deleteJob, eraseDeletedAccounts, eraseFiles, finishDeletions, isGone } from '../../src/data/jobs/deletion.js';
+import { deleteJob, eraseDeletedAccounts, finishDeletion, finishDeletions, isGone } from '../../src/data/jobs/deletion.js';
 import { outcomeOfJob } from '../../src/data/jobs/job-store.js';
 import { finishPreparation, reap } from '../../src/data/jobs/lifecycle.js';
 import { needsInput } from '../../src/data/jobs/retry.js';
@@ -174,7 +174,7 @@ function stepsOf(kind: Kind, account: string, leaver: string) {
   };
   const erase = async ({ db, inputs, assets }: Open) => {
     promise((await deleteJob(db, id, Date.now(), account)) === 'deleted', 'the job cannot be deleted');
-    await eraseFiles(db, { inputs, assets }, id);
+    await finishDeletion(db, { inputs, assets }, id);
     return true;
   };
   const leave = async ({ db }: Open) => {

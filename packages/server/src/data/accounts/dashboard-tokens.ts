@@ -1,9 +1,10 @@
+import { sql } from 'kysely';
 import { randomToken } from '../../base/ids.js';
 import { hmac, type KeyRing } from '../../base/server-key.js';
 import { dayMs } from '../../base/time.js';
 import { maxRowsRead } from '../db/bounds.js';
 import type { Db, Queryable } from '../db/database.js';
-import { after, currentTime } from '../db/time.js';
+import { after, currentTime, isAhead, type Time } from '../db/time.js';
 import { transaction } from '../db/transaction.js';
 import { audit } from './audit-log.js';
 import { quotas } from './quotas.js';
@@ -16,6 +17,8 @@ export const sessionMs = 7 * dayMs;
 const purpose = 'dashboard-tokens';
 
 const hashOf = (key: Buffer, token: string) => hmac(key, token).toString('hex');
+
+const isValid = (now: Time) => isAhead('expires_at', now, sql`2 * (expires_at - dashboard_tokens.created_at)`);
 
 /**
  * Returns the path of a sign-in link. The token is in the fragment, which browsers do not send to a server or proxy.
@@ -46,7 +49,10 @@ export class DashboardTokens {
   async #issue(db: Queryable, kind: 'link' | 'session', keyId: string | null, lifetimeMs: number): Promise<string> {
     const token = randomToken(43);
     const now = currentTime(db);
-    await db.deleteFrom('dashboard_tokens').where('expires_at', '<=', now).execute();
+    await db
+      .deleteFrom('dashboard_tokens')
+      .where((eb) => eb.not(isValid(now)))
+      .execute();
     const row = {
       hash: hashOf(this.#keyRing.current(purpose), token),
       kind,
@@ -73,7 +79,7 @@ export class DashboardTokens {
         .deleteFrom('dashboard_tokens')
         .where('hash', '=', hashOf(key, token))
         .where('kind', '=', 'link')
-        .where('expires_at', '>', currentTime(this.#db))
+        .where(isValid(currentTime(this.#db)))
         .returning('hash')
         .executeTakeFirst(),
     );
@@ -113,7 +119,7 @@ export class DashboardTokens {
         .select(['key_id', 'account_id', 'revoked_at'])
         .where('dashboard_tokens.hash', '=', hashOf(key, token))
         .where('kind', '=', 'session')
-        .where('expires_at', '>', currentTime(this.#db))
+        .where(isValid(currentTime(this.#db)))
         .executeTakeFirst(),
     );
     if (!row) return undefined;

@@ -1,11 +1,12 @@
 import { expect, test } from 'vitest';
 import { newAccount, temporaryDatabase } from '../../../test/kit.js';
 import { KeyRing } from '../../base/server-key.js';
+import { dayMs } from '../../base/time.js';
 import { transaction } from '../db/transaction.js';
 import { deleteAccount } from './accounts.js';
 import { ApiKeys, listKeys, revokeKey } from './api-keys.js';
 import { DashboardTokens } from './dashboard-tokens.js';
-import { QuotaError, quotas } from './quotas.js';
+import { AccountDeletedError, countJob, QuotaError, quotas } from './quotas.js';
 
 const keyRing = new KeyRing([Buffer.alloc(32, 1)]);
 
@@ -67,4 +68,27 @@ test('the 101st session of an account ends its oldest, also one of another key, 
   expect(await tokens.identify(others[0]!)).toMatchObject({ accountId: other });
   expect(await tokens.identify(others[1]!)).toEqual({ role: 'operator' });
   expect(await tokens.redeemLink(others[2]!)).toBe(true);
+});
+
+test('a job of an account that is deleted meanwhile is refused for that reason, not for a quota', async () => {
+  const db = await temporaryDatabase();
+  const account = await newAccount(db);
+  await transaction(db, (trx) => deleteAccount(trx, account, 1_000));
+  await expect(countJob(db, account, 10, 2_000)).rejects.toThrow(AccountDeletedError);
+});
+
+test('links and sessions that were made while the clock was days ahead are not valid', async () => {
+  const db = await temporaryDatabase();
+  const tokens = new DashboardTokens(db, keyRing);
+  const [link, session] = [await tokens.issueLink('test'), await tokens.issueSession(null)];
+  expect(await tokens.identify(session)).toEqual({ role: 'operator' });
+  const ahead = 20 * dayMs;
+  await db
+    .updateTable('dashboard_tokens')
+    .set((eb) => ({ created_at: eb('created_at', '+', ahead), expires_at: eb('expires_at', '+', ahead) }))
+    .execute();
+  expect(await tokens.redeemLink(link)).toBe(false);
+  expect(await tokens.identify(session)).toBeUndefined();
+  await tokens.issueSession(null);
+  expect(await db.selectFrom('dashboard_tokens').select('kind').execute()).toEqual([{ kind: 'session' }]);
 });

@@ -36,6 +36,11 @@ export class QuotaError extends Error {
   }
 }
 
+/** The request's account was deleted while the request was in progress. */
+export class AccountDeletedError extends Error {
+  override readonly name = 'AccountDeletedError';
+}
+
 /** Numbers the days in UTC, in an expression that both SQLite and PostgreSQL understand. */
 const dayOf = (now: Time) => sql<number>`cast(${now} as bigint) / ${sql.lit(dayMs)}`;
 
@@ -46,6 +51,7 @@ export const jobsOfToday = (now: Time) => sql<number>`case when jobs_day = ${day
  * Counts a new job of the account, and locks the account's row until the transaction ends. Requests that another one then
  * overtakes count, too.
  * @throws {QuotaError} if the account has created `max` jobs today
+ * @throws {AccountDeletedError} if it was deleted since its key was checked
  */
 export async function countJob(trx: Queryable, accountId: string, max: number, now: Time): Promise<void> {
   const { numUpdatedRows } = await trx
@@ -53,10 +59,12 @@ export async function countJob(trx: Queryable, accountId: string, max: number, n
     .set({ jobs_day: dayOf(now), jobs_of_day: sql`${jobsOfToday(now)} + 1` })
     .where('id', '=', accountId)
     .where(jobsOfToday(now), '<', max)
-    // Deleted since its key was checked.
     .where('deleted_at', 'is', null)
     .executeTakeFirstOrThrow();
-  if (numUpdatedRows === 0n) throw tooManyToday(max);
+  if (numUpdatedRows !== 0n) return;
+  const account = trx.selectFrom('accounts').select('deleted_at').where('id', '=', accountId);
+  const { deleted_at } = await account.executeTakeFirstOrThrow();
+  throw deleted_at === null ? tooManyToday(max) : new AccountDeletedError('The account was deleted');
 }
 
 export function tooManyToday(max: number): QuotaError {

@@ -57,3 +57,11 @@ test('a runner is listed with the job in inference', async () => {
   await advance(db, lease, { status: 'IN_PROGRESS', progress: 30 }, 0);
   expect(await busyWith()).toEqual([id, null]);
 });
+
+test('a runner whose heartbeat was written while the clock was days ahead is not alive, and is swept', async () => {
+  const db = await temporaryDatabase();
+  await announce(db, runner('a'), aliveMs, 5 * 86_400_000);
+  expect(await anyRunner(db, 1_000)).toBe(false);
+  await sweepRunners(db, 1_000);
+  expect(await db.selectFrom('runners').select('id').execute()).toEqual([]);
+});

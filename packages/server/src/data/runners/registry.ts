@@ -1,7 +1,8 @@
+import { sql } from 'kysely';
 import type { Logger } from 'pino';
 import type { Db, Queryable } from '../db/database.js';
 import type { RunnerRow } from '../db/tables.js';
-import { after, currentTime, type Time } from '../db/time.js';
+import { after, currentTime, isAhead, type Time } from '../db/time.js';
 import { failureReason, isUnavailable } from '../db/unavailable.js';
 
 /** A runner's own description. */
@@ -62,7 +63,10 @@ export async function keepAnnounced(
   };
 }
 
-const alive = (db: Queryable, now: Time) => db.selectFrom('runners').where('alive_until', '>', now);
+/** Heartbeats follow each other faster than a lease expires, so a runner is alive for at most that long. */
+const isAlive = (now: Time) => isAhead('alive_until', now, sql`2 * (alive_until - heartbeat_at)`);
+
+const alive = (db: Queryable, now: Time) => db.selectFrom('runners').where(isAlive(now));
 
 /** Lists the runners of all machines, oldest first. */
 export async function liveRunners(db: Db, now: Time): Promise<LiveRunner[]> {
@@ -88,7 +92,10 @@ export async function anyRunner(db: Db, now: Time): Promise<boolean> {
   return (await alive(db, now).select('id').limit(1).executeTakeFirst()) !== undefined;
 }
 
-/** Deletes the runners whose last heartbeat expired before `time`. */
+/** Deletes the runners that were not alive any more at a time. */
 export async function sweepRunners(db: Db, time: Time): Promise<void> {
-  await db.deleteFrom('runners').where('alive_until', '<', time).execute();
+  await db
+    .deleteFrom('runners')
+    .where((eb) => eb.not(isAlive(time)))
+    .execute();
 }

@@ -5,7 +5,8 @@ import { deleteInBatches } from '../db/bounds.js';
 import type { Db } from '../db/database.js';
 import type { OutboxRow } from '../db/tables.js';
 import type { Time } from '../db/time.js';
-import { forKeyShare, forUpdateSkipLocked } from '../db/transaction.js';
+import { forKeyShare, forUpdateSkipLocked, transaction } from '../db/transaction.js';
+import { resume } from './pauses.js';
 
 const keptMs = limits.deadLetterDays * dayMs;
 
@@ -15,22 +16,23 @@ export async function listDeadLetters(db: Db): Promise<OutboxRow[]> {
 }
 
 /**
- * Replays dead letters with a full set of attempts and the same event ids: one by its event id, or all since a time. Those
- * of accounts without an endpoint stay dead letters. Returns the number of replayed events.
+ * Replays dead letters with a full set of attempts and the same event ids: one by its event id, or all since a time. Ends
+ * the pauses of their endpoints, so that they are delivered now. Those of accounts without an endpoint stay dead letters.
+ * Returns the number of replayed events.
  */
-export async function replayDeadLetters(
-  db: Db,
-  which: { eventId: string } | { since: number },
-  now: Time,
-): Promise<number> {
-  const { numUpdatedRows } = await db
-    .updateTable('outbox')
-    .set({ dead_at: null, attempts: 0, due_at: now })
-    .where('dead_at', 'is not', null)
-    .where('account_id', 'in', (eb) => eb.selectFrom('webhook_endpoints').select('account_id').$call(forKeyShare(db)))
-    .where((eb) => ('eventId' in which ? eb('event_id', '=', which.eventId) : eb('dead_at', '>=', which.since)))
-    .executeTakeFirstOrThrow();
-  return Number(numUpdatedRows);
+export function replayDeadLetters(db: Db, which: { eventId: string } | { since: number }, now: Time): Promise<number> {
+  return transaction(db, async (trx) => {
+    const replayed = await trx
+      .updateTable('outbox')
+      .set({ dead_at: null, attempts: 0, due_at: now })
+      .where('dead_at', 'is not', null)
+      .where('account_id', 'in', (eb) => eb.selectFrom('webhook_endpoints').select('account_id').$call(forKeyShare(db)))
+      .where((eb) => ('eventId' in which ? eb('event_id', '=', which.eventId) : eb('dead_at', '>=', which.since)))
+      .returning('account_id')
+      .execute();
+    for (const accountId of new Set(replayed.map(({ account_id }) => account_id))) await resume(trx, accountId);
+    return replayed.length;
+  });
 }
 
 /** An event that is still waiting this long after an attempt was due will not be delivered. */

@@ -1,14 +1,16 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { type EndpointHealth, type WebhookEvents, webhookSecretPrefix } from '@gen3d/schema';
+import { sql } from 'kysely';
 import { randomToken } from '../../base/ids.js';
 import type { KeyRing } from '../../base/server-key.js';
 import { isoTime } from '../../base/time.js';
 import { lockAccount } from '../accounts/accounts.js';
 import type { Db } from '../db/database.js';
 import type { OutboxRow } from '../db/tables.js';
-import type { Time } from '../db/time.js';
+import { currentTime, type Time } from '../db/time.js';
 import { transaction } from '../db/transaction.js';
 import { dropWaiting } from './outbox.js';
+import { isPauseAhead } from './pauses.js';
 
 export interface Endpoint {
   url: string;
@@ -33,14 +35,17 @@ export class Endpoints {
   async find(accountId: string): Promise<(Endpoint & { events?: 'final'; health: EndpointHealth }) | undefined> {
     const row = await this.#db
       .selectFrom('webhook_endpoints')
-      .select(['url', 'sealed_secret', 'final_only', 'failing_since', 'paused_until'])
+      .select(['url', 'sealed_secret', 'final_only', 'failing_since'])
+      .select(
+        sql<number | null>`case when ${isPauseAhead(currentTime(this.#db))} then paused_until end`.as('paused_until'),
+      )
       .where('account_id', '=', accountId)
       .executeTakeFirst();
     if (!row) return undefined;
     const { url, sealed_secret, final_only, failing_since, paused_until } = row;
     const health = {
       ...(failing_since !== null && { failing_since: isoTime(failing_since) }),
-      ...(paused_until !== null && paused_until > Date.now() && { paused_until: isoTime(paused_until) }),
+      ...(paused_until !== null && { paused_until: isoTime(paused_until) }),
     };
     return { url, secret: await this.#box.open(sealed_secret, accountId), ...eventsOf(final_only), health };
   }

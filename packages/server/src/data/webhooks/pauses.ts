@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { dayMs } from '../../base/time.js';
 import type { Queryable } from '../db/database.js';
-import { after, type Time } from '../db/time.js';
+import { after, isAhead, type Time } from '../db/time.js';
 
 // An endpoint whose every delivery has failed for a day is paused for an eighth of that time: 3 hours, later up to a day.
 // After each pause, one event is tried. A success ends the failure, and all waiting events are delivered.
@@ -35,7 +35,9 @@ export async function resume(trx: Queryable, accountId: string): Promise<void> {
     .execute();
 }
 
-/** Whether the endpoint of an account is paused. A pause that is longer than the longest was written by a wrong clock. */
+/** Whether the endpoint of an account is paused. */
 export const isPaused = (accountId: string, now: Time) => sql<boolean>`exists (
-  select 1 from webhook_endpoints where account_id = ${sql.ref(accountId)}
-  and paused_until > ${now} and paused_until <= ${after(sql`cast(${now} as bigint)`, maxPauseMs)})`;
+  select 1 from webhook_endpoints where account_id = ${sql.ref(accountId)} and ${isPauseAhead(now)})`;
+
+/** Whether the pause in a row of `webhook_endpoints` has not ended. */
+export const isPauseAhead = (now: Time) => isAhead('paused_until', now, sql.lit(maxPauseMs));

@@ -1,9 +1,9 @@
-import { type InsufficientBalanceBody, limits, tooManyRequestsBody } from '@gen3d/schema';
+import { forbiddenBody, type InsufficientBalanceBody, limits, tooManyRequestsBody } from '@gen3d/schema';
 import type { ErrorRequestHandler, Response } from 'express';
 import type { Logger } from 'pino';
 import { isDiskFull, isStorageUnavailable } from '../../base/errors.js';
 import { toUsd } from '../../base/money.js';
-import { QuotaError } from '../../data/accounts/quotas.js';
+import { AccountDeletedError, QuotaError } from '../../data/accounts/quotas.js';
 import { isUnavailable } from '../../data/db/unavailable.js';
 import { InsufficientBalanceError, TooManyOpenJobsError } from '../../data/jobs/create.js';
 import { HttpError, sendJson } from './responses.js';
@@ -13,6 +13,7 @@ export function errorHandler(log: Logger): ErrorRequestHandler {
   return (error: unknown, _request, response, next) => {
     if (response.headersSent) return next(error);
     if (error instanceof InsufficientBalanceError) return void sendJson(response, 402, insufficientBalance(error));
+    if (error instanceof AccountDeletedError) return void sendJson(response, 403, forbiddenBody);
     if (error instanceof TooManyOpenJobsError) {
       // A client that polls as rarely as the contract suggests learns of a finished job after this time.
       response.set('retry-after', String(limits.pollMs.max / 1_000));

@@ -535,6 +535,21 @@ test('a dead letter is kept for 14 days', async () => {
   expect(await listDeadLetters(db)).toHaveLength(0);
 });
 
+test('replaying a dead letter ends the pause of its endpoint', async () => {
+  const { db, endpoints, account } = await setUp();
+  await endpoints.put(account, 'http://127.0.0.1:1/', 0);
+  await recordPing(db, account, 0, 0);
+  const now = Date.now();
+  await db.updateTable('outbox').set({ dead_at: now }).execute();
+  await db
+    .updateTable('webhook_endpoints')
+    .set({ failing_since: now, paused_until: now + 3_600_000 })
+    .execute();
+  expect((await endpoints.find(account))?.health.paused_until).toBeDefined();
+  expect(await replayDeadLetters(db, { since: 0 }, now)).toBe(1);
+  expect((await endpoints.find(account))?.health.paused_until).toBeUndefined();
+});
+
 test.runIf(onPostgres)('a dead letter that is being replayed does not block the deletion of others', async () => {
   const { db, endpoints, account } = await setUp();
   await endpoints.put(account, 'http://127.0.0.1:1/', 0);
