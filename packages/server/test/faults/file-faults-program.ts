@@ -25,7 +25,13 @@ import { migrate } from '../../src/data/db/open.js';
 import { FolderInputStore } from '../../src/data/inputs/folder-store.js';
 import { claimForPreparation } from '../../src/data/jobs/claim.js';
 import { createJob } from '../../src/data/jobs/create.js';
-import { deleteJob, eraseDeletedAccounts, finishDeletion, finishDeletions, isGone } from '../../src/data/jobs/deletion.js';
+import {
+  deleteJob,
+  eraseDeletedAccounts,
+  finishDeletion,
+  finishDeletions,
+  isGone,
+} from '../../src/data/jobs/deletion.js';
 import { outcomeOfJob } from '../../src/data/jobs/job-store.js';
 import { finishPreparation, reap } from '../../src/data/jobs/lifecycle.js';
 import { needsInput } from '../../src/data/jobs/retry.js';
