@@ -8,6 +8,7 @@ import { isUnavailable } from '../data/db/unavailable.js';
 import type { InputStore } from '../data/inputs/input-store.js';
 import { deleteOldModels, eraseDeletedAccounts, finishDeletions, forgetDeletions } from '../data/jobs/deletion.js';
 import { outcomeOfJob } from '../data/jobs/job-store.js';
+import { deleteOldJobEvents, limitJobEvents } from '../data/jobs/events.js';
 import { reap } from '../data/jobs/lifecycle.js';
 import { deleteOldJobs, retentionTime } from '../data/jobs/retention.js';
 import { needsInput } from '../data/jobs/retry.js';
@@ -50,6 +51,7 @@ export function startHousekeeping(
         if (keepModelsDays !== undefined) await deleteOldModels(db, now, keepModelsDays);
       },
       deliveries: () => deleteOldDeliveries(db, now),
+      events: () => deleteOldJobEvents(db, now),
       listeners: () => deleteOldListeners(db, now),
       audit: () => limitAudit(db),
       runners: () => sweepRunners(db, after(currentTime(db), -keptRunnerMs)),
@@ -82,6 +84,7 @@ export function startHousekeeping(
     regularly(async () => {
       await limitEvents(db, currentTime(db));
       await limitListenerEvents(db);
+      await limitJobEvents(db, Date.now());
     }, limitEveryMs),
     regularly(async () => {
       await eraseDeletedAccounts(db, currentTime(db));

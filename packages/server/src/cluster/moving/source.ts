@@ -35,6 +35,7 @@ export const copiedTables = {
   shared_models: 'job_id',
   rates: 'instance',
   webhook_endpoints: 'account_id',
+  job_events: 'event_id',
   outbox: 'seq',
   webhook_deliveries: 'id',
   operator_password: 'id',

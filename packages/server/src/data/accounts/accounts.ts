@@ -142,6 +142,7 @@ export async function deleteAccount(trx: Queryable, id: string, now: Time): Prom
     'webhook_endpoints',
     'webhook_listeners',
     'listener_events',
+    'job_events',
     'outbox',
     'webhook_deliveries',
   ] as const;

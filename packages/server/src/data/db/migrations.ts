@@ -33,6 +33,7 @@ const tables = [
     turn bigint not null default 0,
     jobs_day bigint not null default 0,
     jobs_of_day bigint not null default 0,
+    last_event_at bigint not null default 0,
     key_revoked_at bigint not null default 0,
     created_at bigint not null,
     deleted_at bigint,
@@ -97,6 +98,9 @@ const tables = [
     final_only integer not null default 0,
     failing_since bigint, paused_until bigint,
     created_at bigint not null
+  )`,
+  `create table job_events (
+    event_id text primary key,${eventColumns}
   )`,
   `create table outbox (
     seq integer primary key autoincrement,
@@ -201,6 +205,8 @@ const indexes = [
   'create index outbox_of_account on outbox (account_id, seq)',
   'create index deleted_jobs_pending on deleted_jobs (job_id) where pending = 1',
   'create index deleted_jobs_without_model on deleted_jobs (deleted_at) where had_model = 0',
+  'create index job_events_of_account on job_events (account_id, event_id)',
+  'create index job_events_of_job on job_events (job_id, event_id)',
   'create index outbox_dead on outbox (dead_at) where dead_at is not null',
   'create index webhook_deliveries_of_account on webhook_deliveries (account_id, id)',
   'create index listener_events_of_listener on listener_events (account_id, listener_id, seq)',

@@ -18,6 +18,8 @@ export interface Tables {
     /** The last day on which the account created a job, and how many it created then; see accounts/quotas.ts. */
     jobs_day: Generated<number>;
     jobs_of_day: Generated<number>;
+    /** The time in the id of its last event, or 0; see jobs/events.ts. */
+    last_event_at: Generated<number>;
     /** When an API key was last revoked, or 0. */
     key_revoked_at: Generated<number>;
     created_at: number;
@@ -93,6 +95,8 @@ export interface Tables {
     paused_until: number | null;
     created_at: number;
   };
+  /** The changes of jobs; see jobs/events.ts. */
+  job_events: JobEventTable;
   outbox: OutboxTable;
   /** Attempts at delivering events; see webhooks/delivery-log.ts. */
   webhook_deliveries: {
@@ -241,15 +245,14 @@ interface JobTable {
   hidden: number;
 }
 
-/** The columns that describe an event. */
-interface EventColumns {
+/** The columns of an event. `Nullable` is null for events that are not about a job. */
+interface EventColumns<Nullable> {
   event_id: string;
   account_id: string;
-  event: 'task.updated' | 'ping';
-  /** The job's state when the event was recorded; null on a ping. */
-  job_id: string | null;
-  status: JobStatus | null;
-  progress: number | null;
+  /** The job's state when the event was recorded. */
+  job_id: string | Nullable;
+  status: JobStatus | Nullable;
+  progress: number | Nullable;
   error_code: string | null;
   error_message: string | null;
   model_key: string | null;
@@ -257,7 +260,10 @@ interface EventColumns {
   created_at: number;
 }
 
-interface OutboxTable extends EventColumns {
+type JobEventTable = EventColumns<never>;
+
+interface OutboxTable extends EventColumns<null> {
+  event: 'task.updated' | 'ping';
   /** Order of the events, which per job is the order of the changes. */
   seq: Generated<number>;
   /** Number of attempts whose outcome is known. */
@@ -272,12 +278,15 @@ interface OutboxTable extends EventColumns {
 }
 
 /** A copy of an event for one listener. The columns have the same meaning as in the outbox. */
-interface ListenerEventTable extends EventColumns {
+interface ListenerEventTable extends EventColumns<null> {
+  event: 'task.updated' | 'ping';
   seq: Generated<number>;
   listener_id: string;
 }
 
 export type JobRow = Selectable<JobTable>;
-export type EventRow = Selectable<EventColumns>;
+export type JobEventRow = Selectable<JobEventTable>;
+/** An event as the API shows it. */
+export type EventRow = Selectable<EventColumns<null>> & { event: 'task.updated' | 'ping' };
 export type OutboxRow = Selectable<OutboxTable>;
 export type NewOutboxRow = Insertable<OutboxTable>;

@@ -38,7 +38,7 @@ export function deleteJob(db: Db, id: string, now: Time, accountId?: string): Pr
     if (job?.status === 'IN_PROGRESS') return 'in_progress';
     const owner = job?.account_id ?? (await ownerOfExpired(trx, id, accountId));
     if (owner === undefined) return 'unknown';
-    for (const table of ['outbox', 'shared_models'] as const) {
+    for (const table of ['job_events', 'outbox', 'shared_models'] as const) {
       await trx.deleteFrom(table).where('job_id', '=', id).execute();
     }
     for (const table of ['webhook_deliveries', 'listener_events'] as const) {

@@ -4,6 +4,7 @@ import { newUlid, randomToken } from '../../base/ids.js';
 import type { Db, Queryable } from '../db/database.js';
 import { type Parameters, prepared } from '../db/prepared.js';
 import type { JobRow, NewOutboxRow, OutboxRow } from '../db/tables.js';
+import { type JobState, recordEvent } from '../jobs/events.js';
 import { after, isUnleased, type Time } from '../db/time.js';
 import { forKeyShare, forUpdateSkipLocked, transaction } from '../db/transaction.js';
 import { copyToListeners } from './listeners.js';
@@ -13,19 +14,6 @@ import { isPaused, resume } from './pauses.js';
 // once it was delivered. So no change is lost and none is invented, at the price of delivering at least once instead of
 // exactly once; receivers tell repetitions by `event_id`. Events of one job are delivered in order at the first
 // attempt. An account without an endpoint has no rows.
-
-type JobState = Pick<
-  JobRow,
-  | 'id'
-  | 'account_id'
-  | 'status'
-  | 'progress'
-  | 'error_code'
-  | 'error_message'
-  | 'model_key'
-  | 'thumbnail_key'
-  | 'trace_id'
->;
 
 /** A ping's event has these columns instead of a job's. */
 const noJob = {
@@ -56,24 +44,16 @@ const endpointOf = prepared((trx, parameter: Parameters<{ accountId: string }>) 
 );
 
 /**
- * Records a change of a job's status or progress as an event, for the account's endpoint and its listeners. Must run in the
- * transaction that makes the change.
+ * Records a change of a job's status or progress as an event: for the streams of the account, its endpoint and its
+ * listeners. Must run in the transaction that makes the change.
  */
-export async function recordTaskUpdated(trx: Queryable, job: JobState, now: Time): Promise<void> {
-  const { id, account_id, status, progress, error_code, error_message, model_key, thumbnail_key, trace_id } = job;
-  const event = {
-    event_id: newUlid(),
-    account_id,
-    event: 'task.updated' as const,
-    job_id: id,
-    status,
-    progress,
-    error_code,
-    error_message,
-    model_key,
-    thumbnail_key,
-    created_at: now,
-  };
+export async function recordTaskUpdated(
+  trx: Queryable,
+  job: JobState & Pick<JobRow, 'trace_id'>,
+  now: Time,
+): Promise<void> {
+  const { account_id, status, trace_id } = job;
+  const event = { ...(await recordEvent(trx, job, now)), event: 'task.updated' as const };
   const [endpoint] = await endpointOf(trx, { accountId: account_id });
   if (endpoint && (endpoint.final_only === 0 || isTerminal(status))) {
     await trx
