@@ -1,7 +1,8 @@
-import type { Balance, Task } from '@gen3d/schema';
+import type { Balance, Task, TaskUpdatedEvent } from '@gen3d/schema';
 import { type RequestOptions, withDeadline } from './deadline.js';
 import { variable } from './environment.js';
 import { AuthenticationError, InvalidRequestError, RequestTimeoutError, WaitTimeoutError } from './errors.js';
+import { type EventsOptions, readEvents } from './event-stream.js';
 import type { ImageInput } from './image-input.js';
 import { type CreateJobParams, Jobs } from './jobs.js';
 import { expectBody, having } from './response-bodies.js';
@@ -118,6 +119,19 @@ export class Gen3d {
         },
       });
     });
+  }
+
+  /**
+   * Reads the events of the account's jobs as they happen: the objects that webhooks receive. Continues after a broken
+   * connection without a gap or a repetition. Only gen3d's own server has this.
+   *
+   * @throws {ConnectionError} if the server cannot be reached at first
+   * @throws {NotFoundError} if the server has no stream of events, or the account has no such job
+   * @example
+   * for await (const { task_id, status } of gen3d.events()) console.log(task_id, status);
+   */
+  events(options: EventsOptions = {}): AsyncGenerator<TaskUpdatedEvent, void> {
+    return readEvents(this.#transport, options);
   }
 
   /**

@@ -70,9 +70,3 @@ export function retryAfterMs(headers: Headers, now: number): number | undefined 
   const ms = /^\d+(\.\d+)?$/.test(value) ? Number(value) * 1000 : Date.parse(value) - now;
   return Number.isFinite(ms) ? Math.max(0, ms) : undefined;
 }
-
-/** Reads `Retry-After-Ms`, a more precise pause that gen3d servers send. Undefined if it is missing or invalid. */
-export function preciseRetryAfterMs(headers: Headers): number | undefined {
-  const value = headers.get('retry-after-ms')?.trim() ?? '';
-  return /^\d+$/.test(value) ? Number(value) : undefined;
-}

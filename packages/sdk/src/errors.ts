@@ -175,3 +175,7 @@ export class WaitTimeoutError extends Gen3dError {
     );
   }
 }
+
+/** Whether a later call may succeed: the server could not be reached, is unavailable, or refuses too many requests. */
+export const isTemporary = (error: unknown): error is ConnectionError | RateLimitError | ServerError =>
+  error instanceof ConnectionError || error instanceof RateLimitError || error instanceof ServerError;

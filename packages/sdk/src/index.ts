@@ -30,6 +30,7 @@ export {
 } from './client.js';
 export type { RequestOptions } from './deadline.js';
 export * from './errors.js';
+export type { EventsOptions } from './event-stream.js';
 export { type ImageInput, type PrepareImageOptions, prepareImage } from './image-input.js';
 export type { JobList } from './jobs.js';
 export {

@@ -1,4 +1,11 @@
-import type { CreateJobResponse, ImageTo3dRequest, JobStatus, ListJobsResponse, Task } from '@gen3d/schema';
+import type {
+  CreateJobResponse,
+  ImageTo3dRequest,
+  JobStatus,
+  ListJobsResponse,
+  Task,
+  TaskUpdatedEvent,
+} from '@gen3d/schema';
 import {
   encodeLabel,
   encodeSampler,
@@ -10,14 +17,18 @@ import {
   testKeyBodyBytes,
 } from '@gen3d/schema/rules';
 import { abortable, type RequestOptions, withDeadline } from './deadline.js';
-import { InvalidRequestError, RequestTimeoutError } from './errors.js';
+import { InvalidRequestError, isTemporary, RequestTimeoutError } from './errors.js';
+import { readEvents } from './event-stream.js';
 import { type ImageInput, labelOf, toImageUrl } from './image-input.js';
 import { expectBody, having, isJobPage, isTask } from './response-bodies.js';
 import type { Transport } from './transport.js';
-import { type WaitOptions, waitForJob } from './wait.js';
+import { type FollowJob, type WaitOptions, waitForJob } from './wait.js';
 
 /** An image of this size still fits, as base64 and with the other fields, into a request with the public test key. */
 const testKeyImageBytes = (testKeyBodyBytes - 4_096) * 0.75;
+
+/** Browsers open six connections to a server, and each stream occupies one. The waits for further jobs poll. */
+const maxFollowed = 2;
 
 export interface CreateJobParams {
   readonly image: ImageInput;
@@ -52,6 +63,8 @@ export interface RetryOptions extends RequestOptions {
 
 export class Jobs {
   readonly #transport: Transport;
+  #followed = 0;
+  #mayFollow = true;
 
   constructor(transport: Transport) {
     this.#transport = transport;
@@ -107,7 +120,7 @@ export class Jobs {
   }
 
   /**
-   * Polls the job until it succeeds: every few seconds, or when the server expects it to be finished.
+   * Waits until the job succeeds. Polls it every few seconds, and at once when a gen3d server says that it has ended.
    *
    * @throws {JobFailedError} if the job ends without a model. The error contains the task
    * @throws {WaitTimeoutError} if `timeoutMs` elapses. The job continues
@@ -115,7 +128,22 @@ export class Jobs {
    * const task = await gen3d.jobs.wait(jobId, { timeoutMs: 120_000 });
    */
   wait(id: string, options?: WaitOptions): Promise<Task> {
-    return waitForJob(id, (signal) => this.#read(id, { signal }), options);
+    const follow: FollowJob = (signal, onContact) => this.#follow(id, signal, onContact);
+    return waitForJob(id, (signal) => this.#read(id, { signal }), options, follow);
+  }
+
+  /** Reads the events of a job if the server streams them, and few other jobs are followed at the moment. */
+  async *#follow(id: string, signal: AbortSignal, onContact: () => void): AsyncGenerator<TaskUpdatedEvent, void> {
+    if (!this.#mayFollow || this.#followed >= maxFollowed) return;
+    this.#followed += 1;
+    try {
+      yield* readEvents(this.#transport, { jobId: id, signal }, onContact);
+    } catch (error) {
+      // An older server, or another one of the contract.
+      if (!signal.aborted && !isTemporary(error)) this.#mayFollow = false;
+    } finally {
+      this.#followed -= 1;
+    }
   }
 
   /**

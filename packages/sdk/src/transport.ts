@@ -8,8 +8,8 @@ import {
 import type { Options } from 'ky';
 import ky, { HTTPError, TimeoutError } from 'ky';
 import { abortable, maxTimerMs, type RequestOptions, withDeadline } from './deadline.js';
-import { errorFrom, preciseRetryAfterMs, requestId, retryAfterMs } from './error-response.js';
-import { ConnectionError, RequestTimeoutError, ServerError } from './errors.js';
+import { errorFrom, requestId, retryAfterMs } from './error-response.js';
+import { ConnectionError, Gen3dError, RequestTimeoutError, ServerError } from './errors.js';
 
 // Sends requests so that callers need no retry loop. A request is retried after a 429, a 5xx or a broken connection,
 // unless repeating it could do something twice. Creating a job is safe, because all attempts carry the same idempotency
@@ -38,7 +38,6 @@ export interface ApiResponse {
   /** Undefined if the response had no body. */
   readonly body: unknown;
   readonly retryAfterMs: number | undefined;
-  readonly preciseRetryAfterMs: number | undefined;
   readonly estimate: JobEstimate;
   readonly health: EndpointHealth;
 }
@@ -96,7 +95,6 @@ export class Transport {
     });
     const headers = {
       retryAfterMs: retryAfterMs(response.headers, Date.now()),
-      preciseRetryAfterMs: preciseRetryAfterMs(response.headers),
       estimate: readEstimate(response.headers),
       health: readEndpointHealth(response.headers),
     };
@@ -118,6 +116,25 @@ export class Transport {
     return new Uint8Array(await response.arrayBuffer());
   }
 
+  /** Opens a stream of events. Resolves when the headers have arrived, and does not retry. */
+  async openStream(url: string, lastEventId: string | undefined, signal: AbortSignal): Promise<Response> {
+    const response = await this.#options.fetch(url, {
+      headers: {
+        accept: 'text/event-stream',
+        authorization: `Bearer ${this.#options.apiKey}`,
+        ...(lastEventId !== undefined && { 'last-event-id': lastEventId }),
+      },
+      signal,
+    });
+    if (!response.ok) throw await errorFrom(response, url, false);
+    if (response.status === 204 || response.headers.get('content-type')?.startsWith('text/event-stream'))
+      return response;
+    throw new Gen3dError('invalid_response', `${url} did not respond with a stream of events`, {
+      status: response.status,
+      requestId: requestId(response),
+    });
+  }
+
   get #retry() {
     const { retry } = this.#ky;
     return typeof retry === 'object' ? retry : {};
@@ -137,11 +154,7 @@ export class Transport {
         signal.throwIfAborted();
         if (error instanceof HTTPError) throw await errorFrom(error.response, url, isFile);
         if (error instanceof TimeoutError) throw timeoutError(this.#options.timeoutMs);
-        const { origin } = new URL(url);
-        const message = hasHeaders
-          ? `The connection to ${origin} broke during its response: ${reason(error)}. Try again`
-          : `Cannot reach ${origin}: ${reason(error)}`;
-        throw new ConnectionError('connection_failed', message, { cause: error });
+        throw connectionError(url, error, hasHeaders);
       }
     });
   }
@@ -174,6 +187,16 @@ const unlessRetryAfterTooLong: RetryVerdict = ({ error }) =>
 
 const onlyAfterRateLimit: RetryVerdict = (failed) =>
   failed.error instanceof HTTPError && failed.error.response.status === 429 ? unlessRetryAfterTooLong(failed) : false;
+
+/** Converts the failure of a request, unless it is one of this client's errors. */
+export function connectionError(url: string, error: unknown, hasHeaders = false): Gen3dError {
+  if (error instanceof Gen3dError) return error;
+  const { origin } = new URL(url);
+  const message = hasHeaders
+    ? `The connection to ${origin} broke during its response: ${reason(error)}. Try again`
+    : `Cannot reach ${origin}: ${reason(error)}`;
+  return new ConnectionError('connection_failed', message, { cause: error });
+}
 
 /** Returns the innermost message: undici wraps the actual error in one or two others, such as "fetch failed". */
 function reason(error: unknown): string {

@@ -1,11 +1,12 @@
-import type { Task } from '@gen3d/schema';
+import type { Task, TaskUpdatedEvent } from '@gen3d/schema';
 import { isTerminal, type JobEstimate, limits } from '@gen3d/schema/rules';
 import { type RequestOptions, withDeadline } from './deadline.js';
-import { ConnectionError, JobFailedError, RateLimitError, ServerError, WaitTimeoutError } from './errors.js';
+import { isTemporary, JobFailedError, WaitTimeoutError } from './errors.js';
+import { sleep } from './sleep.js';
 
-// Waits for a job by polling, since the contract has neither long polls nor server-sent events. The server says when it
-// expects the job to end (`Retry-After-Ms`), so a poll seldom comes early; other servers are polled every 2 to 5 s. A
-// restart of the server, or a minute without a network, does not end the wait.
+// Waits for a job by polling, which every server of the contract supports. Where the server also streams the job's
+// events, each one ends the pause between two polls; the stream never replaces the polls, so a proxy that holds it back
+// or cuts it only makes the wait longer. A restart of the server, or a minute without a network, does not end the wait.
 
 export interface WaitOptions extends RequestOptions {
   /** Stops waiting. The job continues; `jobs.cancel` cancels it. */
@@ -19,17 +20,25 @@ export interface WaitOptions extends RequestOptions {
   readonly onProgress?: ((task: Task, estimate: JobEstimate) => void) | undefined;
 }
 
-/** Retrieves the job once, with the response's `Retry-After`, `Retry-After-Ms` and estimate if it has them. */
-export type ReadTask = (signal: AbortSignal) => Promise<{ task: Task; estimate?: JobEstimate } & Pauses>;
+/** Retrieves the job once, with the response's `Retry-After` and estimate if it has them. */
+export type ReadTask = (
+  signal: AbortSignal,
+) => Promise<{ task: Task; estimate?: JobEstimate; retryAfterMs?: number | undefined }>;
 
-/** How long a response asks the client to wait, in milliseconds. */
-export interface Pauses {
-  readonly retryAfterMs?: number | undefined;
-  readonly preciseRetryAfterMs?: number | undefined;
-}
+/** Reads the events of the job, and calls `onContact` whenever the server has sent something. */
+export type FollowJob = (
+  signal: AbortSignal,
+  onContact: () => void,
+) => AsyncIterable<TaskUpdatedEvent> | Iterable<TaskUpdatedEvent>;
+
+const withoutEvents: FollowJob = () => [];
 
 // Long enough for a restart of the server or a short loss of the network.
 const errorToleranceMs = 60_000;
+/** A job is read at most once per second, unless it has ended. */
+const minPauseMs = 1_000;
+/** A stream that has sent nothing for this long is not relied on. The server sends a heartbeat every 10 s. */
+const silenceMs = 25_000;
 
 /**
  * Polls a job until it ends.
@@ -37,75 +46,107 @@ const errorToleranceMs = 60_000;
  * @throws {JobFailedError} if it ends without a model
  * @throws {WaitTimeoutError} if `timeoutMs` elapses
  */
-export async function waitForJob(id: string, read: ReadTask, options: WaitOptions = {}): Promise<Task> {
+export async function waitForJob(
+  id: string,
+  read: ReadTask,
+  options: WaitOptions = {},
+  follow: FollowJob = withoutEvents,
+): Promise<Task> {
   const { onProgress } = options;
+  let changes: JobChanges | undefined;
   const startedAt = Date.now();
   let lastSuccessAt = startedAt;
   let lastTask: Task | undefined;
   let lastState = '';
   const timeoutError = (timeoutMs: number) => new WaitTimeoutError(id, lastTask, timeoutMs);
-  return withDeadline(options, timeoutError, async (signal) => {
+  const work = async (signal: AbortSignal) => {
     for (;;) {
-      let requested: Pauses;
+      const pauseMs = (retryAfterMs?: number) => pollDelayMs(Date.now() - startedAt, retryAfterMs, Math.random());
       try {
-        const { task, estimate = {}, ...pauses } = await read(signal);
+        const { task, estimate = {}, retryAfterMs } = await read(signal);
         lastSuccessAt = Date.now();
         const state = [task.status, task.progress, estimate.position, estimate.stage].join();
         if (state !== lastState) onProgress?.(task, estimate);
         lastState = state;
         lastTask = task;
         if (isTerminal(task.status)) return succeeded(task);
-        requested = pauses;
+        changes ??= new JobChanges(follow);
+        await changes.next(pauseMs(retryAfterMs), signal);
       } catch (error) {
         if (!isTemporary(error) || Date.now() - lastSuccessAt + (error.retryAfterMs ?? 0) > errorToleranceMs)
           throw error;
-        requested = { retryAfterMs: error.retryAfterMs };
+        await sleep(pauseMs(error.retryAfterMs), signal);
       }
-      await sleep(pollDelayMs(Date.now() - startedAt, requested, Math.random()), signal);
     }
-  });
+  };
+  return withDeadline(options, timeoutError, work).finally(() => changes?.close());
 }
 
-/** A job is read at most once per second, regardless of the server's response. */
-const minPauseMs = 1_000;
+/** Follows the events of a job. Without a stream, there are none. */
+class JobChanges {
+  readonly #closed = new AbortController();
+  #contactAt = Number.NEGATIVE_INFINITY;
+  #latest: TaskUpdatedEvent | undefined;
+  #onEvent = () => {};
+
+  constructor(follow: FollowJob) {
+    void this.#read(follow).catch(() => {
+      // The server has no such stream, or cannot send it now. Polls continue.
+      this.#contactAt = Number.NEGATIVE_INFINITY;
+    });
+  }
+
+  async #read(follow: FollowJob): Promise<void> {
+    const onContact = () => {
+      this.#contactAt = Date.now();
+    };
+    for await (const event of follow(this.#closed.signal, onContact)) {
+      this.#latest = event;
+      this.#onEvent();
+    }
+  }
+
+  /**
+   * Waits until the job should be read again: when it has ended, a second after the last request if it has changed, and
+   * otherwise after `pauseMs`, or 5 s while the stream works.
+   */
+  async next(pauseMs: number, signal: AbortSignal): Promise<void> {
+    const isWorking = Date.now() - this.#contactAt < silenceMs;
+    const longestMs = isWorking ? Math.max(pauseMs, limits.pollMs.max) : pauseMs;
+    await this.#pause(minPauseMs, signal, ({ status }) => isTerminal(status));
+    await this.#pause(longestMs - minPauseMs, signal, () => true);
+    this.#latest = undefined;
+  }
+
+  /** Waits for `ms`, or until the latest event is enough. */
+  #pause(ms: number, signal: AbortSignal, isEnough: (event: TaskUpdatedEvent) => boolean): Promise<void> {
+    const enough = new Promise<void>((resolve) => {
+      this.#onEvent = () => {
+        if (this.#latest && isEnough(this.#latest)) resolve();
+      };
+      this.#onEvent();
+    });
+    return sleep(ms, signal, enough);
+  }
+
+  close(): void {
+    this.#closed.abort();
+  }
+}
 
 /**
- * Returns the pause before the next request, in milliseconds. A server that estimates the end of the job gives it in
- * `Retry-After-Ms`.
+ * Returns the pause before the next request, in milliseconds.
  *
- * For other servers, the contract suggests 2 to 5 s. Jobs can take only seconds, so the first pause is shorter, and
- * pauses grow with the elapsed time. `random` (0 to 1) spreads clients that started at the same time.
+ * The contract suggests 2 to 5 s. Jobs can take only seconds, so the first pause is shorter, and pauses grow with the
+ * elapsed time. `random` (0 to 1) spreads clients that started at the same time.
  */
-export function pollDelayMs(
-  elapsedMs: number,
-  { retryAfterMs = 0, preciseRetryAfterMs }: Pauses,
-  random: number,
-): number {
+export function pollDelayMs(elapsedMs: number, retryAfterMs: number | undefined, random: number): number {
   const { min, max } = limits.pollMs;
-  if (preciseRetryAfterMs !== undefined) return Math.min(max, Math.max(minPauseMs, preciseRetryAfterMs));
   const base = elapsedMs < min / 2 ? minPauseMs : Math.min(max / 1.2, Math.max(min, elapsedMs / 15));
-  return Math.max(base, retryAfterMs) * (1 + 0.2 * random);
+  return Math.max(base, retryAfterMs ?? 0) * (1 + 0.2 * random);
 }
 
 function succeeded(task: Task): Task {
   if (task.status === 'SUCCEEDED') return task;
   throw new JobFailedError(task);
-}
-
-const isTemporary = (error: unknown): error is ConnectionError | RateLimitError | ServerError =>
-  error instanceof ConnectionError || error instanceof RateLimitError || error instanceof ServerError;
-
-function sleep(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const abort = () => {
-      clearTimeout(timer);
-      reject(signal.reason);
-    };
-    const timer = setTimeout(() => {
-      signal.removeEventListener('abort', abort);
-      resolve();
-    }, ms);
-    if (signal.aborted) abort();
-    else signal.addEventListener('abort', abort, { once: true });
-  });
 }

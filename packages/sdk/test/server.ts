@@ -1,4 +1,5 @@
 import type { Task } from '@gen3d/schema';
+import { HttpResponse, http } from 'msw';
 import { setupServer } from 'msw/node';
 import { afterAll, afterEach, beforeAll } from 'vitest';
 import { Gen3d, type Gen3dOptions } from '../src/index.js';
@@ -24,9 +25,11 @@ export const succeeded = task({
   finished_at: '2026-01-02T03:04:15.000Z',
 });
 
-/** A fake server for failures. Normal responses are tested with the real server. */
+/** A fake server for failures, without streams of events. Normal responses are tested with the real server. */
 export function misbehavingServer() {
-  const server = setupServer();
+  const withoutStreams = () =>
+    HttpResponse.json({ error: { code: 'not_found', message: 'No such route' } }, { status: 404 });
+  const server = setupServer(http.get(`${origin}/gen3d/jobs/:id/events`, withoutStreams));
   beforeAll(() => server.listen({ onUnhandledRequest: 'error' }));
   afterEach(() => server.resetHandlers());
   afterAll(() => server.close());

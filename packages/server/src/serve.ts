@@ -179,6 +179,7 @@ async function openHttp(
     stopAccepting,
     async stop() {
       stopAccepting();
+      services.eventFeed.stop();
       // The remaining connections are idle or too slow.
       http.closeAllConnections();
       await closed;
@@ -193,6 +194,7 @@ async function startWork({
   state,
   supervisor,
   delivery,
+  wakeReaders,
   wakeup,
 }: ServerContext): Promise<Started & { device: RunnerDevice | undefined }> {
   let stopListening = async () => {};
@@ -211,7 +213,7 @@ async function startWork({
     const instance = config.instance ?? device?.provider;
     if (!config.rates && instance) state.rates = { [instance]: 0 };
     await delivery.start();
-    stopListening = wakeup.listen({ job_waiting: () => supervisor.wake(), event_recorded: () => delivery.wake() });
+    stopListening = wakeup.listen({ job_waiting: () => supervisor.wake(), event_recorded: wakeReaders });
     return { device, stop };
   } catch (error) {
     await stop(0);

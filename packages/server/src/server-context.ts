@@ -11,12 +11,14 @@ import type { Wakeup } from './data/db/database.js';
 import { GroupCommit } from './data/db/group-commit.js';
 import type { Store } from './data/installation/open-stores.js';
 import { firstInQueue } from './data/jobs/claim.js';
+import { readEventStates } from './data/jobs/events.js';
 import { jobEstimate } from './data/jobs/reservations.js';
 import { Endpoints, SecretBox } from './data/webhooks/endpoints.js';
 import { listenerSecret } from './data/webhooks/listeners.js';
 import { createSupervisor } from './parts.js';
 import { Cursors } from './web/answers/cursors.js';
 import { EtaEstimator, queueHeadSize } from './web/answers/eta-estimator.js';
+import { EventFeed } from './web/answers/event-feed.js';
 import { BodyBudget } from './web/guards/body-budget.js';
 import { createSlots } from './web/guards/slots.js';
 import { Metrics } from './web/metrics.js';
@@ -49,6 +51,8 @@ export interface ServerContext {
   dispatcher: Agent;
   wakeup: Wakeup;
   delivery: Delivery;
+  /** Wakes what waits for events in this process: deliveries and streams. */
+  wakeReaders: () => void;
   supervisor: Supervisor;
   bundleManager: BundleManager;
   /** The services that routes use, except the sandbox, which is opened later. */
@@ -81,6 +85,15 @@ export function createContext(
     onOutcome: (outcome) => metrics.deliveries.inc({ outcome }),
   });
   const wakeup = kind.wakeup(db, dirs.database);
+  const eventFeed = new EventFeed((accountIds) => readEventStates(db, accountIds));
+  const wakeReaders = () => {
+    delivery.wake();
+    eventFeed.wake();
+  };
+  const onEvent = () => {
+    wakeReaders();
+    wakeup.notify('event_recorded');
+  };
   const etaEstimator = new EtaEstimator(
     () => firstInQueue(db, queueHeadSize),
     () => state.slots,
@@ -91,7 +104,7 @@ export function createContext(
     db,
     metrics,
     wakeup,
-    onEvent: () => delivery.wake(),
+    onEvent,
     onJobMessage: (message) => etaEstimator.record(message),
   });
   const bundleManager = new BundleManager({
@@ -107,6 +120,8 @@ export function createContext(
     log,
     metrics,
     endpoints,
+    eventFeed,
+    onEvent,
     etaEstimator,
     bundleManager,
     assetsUrl,
@@ -133,8 +148,21 @@ export function createContext(
     checkAssets: files.ping,
     onJobCreated: () => {
       announceJob();
-      delivery.wake();
+      onEvent();
     },
   };
-  return { config, log, store, state, assetsUrl, dispatcher, wakeup, delivery, supervisor, bundleManager, services };
+  return {
+    config,
+    log,
+    store,
+    state,
+    assetsUrl,
+    dispatcher,
+    wakeup,
+    delivery,
+    wakeReaders,
+    supervisor,
+    bundleManager,
+    services,
+  };
 }

@@ -20,6 +20,7 @@ import { type Metrics, metricsText } from './metrics.js';
 import { assetRoutes, movedAssetRoutes } from './routes/assets.js';
 import { balanceRoutes } from './routes/balance.js';
 import { compatibleRoutes } from './routes/compatible.js';
+import { accountEventRoutes } from './routes/events.js';
 import { galleryRoutes } from './routes/gallery.js';
 import { health, readiness } from './routes/health.js';
 import { jobRoutes } from './routes/jobs.js';
@@ -71,6 +72,7 @@ export function createApp(services: Services): Express {
         'Content-Type',
         'X-Api-Key',
         'Idempotency-Key',
+        'Last-Event-ID',
         'X-Gen3d-Label',
         'X-Gen3d-Sampler',
         'X-Request-Id',
@@ -100,6 +102,7 @@ export function createApp(services: Services): Express {
   // Some servers have the route without the version.
   if (config.compat) app.use(['/v1/3d/generations', '/3d/generations'], compatibleRoutes(services));
   app.use('/gen3d/jobs', galleryRoutes(services));
+  app.use('/gen3d/events', accountEventRoutes(services));
   app.use('/v1/balance', balanceRoutes(services));
   app.use('/v1/webhook-endpoint', webhookEndpointRoutes(services));
   app.use('/gen3d/webhook-events', webhookEventRoutes(services));

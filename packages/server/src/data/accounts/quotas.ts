@@ -21,7 +21,9 @@ export const quotas = {
   sessions: 100,
   /** Each listener stores another copy of every event. */
   listeners: 10,
-  /** Events that wait for the endpoint, as many dead letters, and as many events of each listener. */
+  /** Open streams of events per server. */
+  streams: 16,
+  /** Events that wait for the endpoint, as many dead letters, as many in the log of its jobs, and as many of each listener. */
   events: 10_000,
 } as const;
 

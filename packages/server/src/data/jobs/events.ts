@@ -63,7 +63,7 @@ export interface EventRange {
   after: string;
 }
 
-const maxEventsRead = 100;
+export const maxEventsRead = 100;
 
 /** Reads the account's next events, at most 100, in the order in which they were committed. */
 export async function readEvents(
@@ -101,7 +101,11 @@ export const readEventStates = (db: Queryable, accountIds: readonly string[]): P
 
 /** Deletes the oldest events of accounts that have too many. */
 export async function limitJobEvents(db: Db, now: number, max: number = quotas.events): Promise<void> {
-  const accounts = await db.selectFrom('accounts').select('id').where('last_event_at', '>', now - keptMs).execute();
+  const accounts = await db
+    .selectFrom('accounts')
+    .select('id')
+    .where('last_event_at', '>', now - keptMs)
+    .execute();
   for (const { id } of accounts) {
     const events = db.selectFrom('job_events').where('account_id', '=', id);
     const beyond = events.select('event_id').orderBy('event_id', 'desc').limit(1).offset(max);

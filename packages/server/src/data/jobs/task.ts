@@ -1,6 +1,6 @@
-import { jobType, type Task } from '@gen3d/schema';
+import { jobType, type Task, type TaskUpdatedEvent } from '@gen3d/schema';
 import { isoTime } from '../../base/time.js';
-import type { JobRow } from '../db/tables.js';
+import type { JobEventRow, JobRow } from '../db/tables.js';
 
 /** Queries for task objects select only these columns, because a row may also contain a very long image URL. */
 export const taskColumns = [
@@ -32,4 +32,27 @@ export function toTask(job: TaskRow, assetsUrl: string): Task {
     created_at: isoTime(job.created_at),
     finished_at: job.finished_at === null ? null : isoTime(job.finished_at),
   };
+}
+
+/** Builds the event that reports a change of a job (docs/contract.md section 6.1). */
+export function toTaskUpdated(row: JobEventRow, assetsUrl: string): TaskUpdatedEvent {
+  const { model_key, thumbnail_key, error_code, error_message } = row;
+  return {
+    event: 'task.updated',
+    event_id: row.event_id,
+    user_id: row.account_id,
+    timestamp: isoTime(row.created_at),
+    task_id: row.job_id,
+    type: jobType,
+    status: row.status,
+    progress: row.progress,
+    ...(model_key === null ? {} : { model_urls: { glb: assetUrl(assetsUrl, model_key) } }),
+    ...(thumbnail_key === null ? {} : { thumbnail_url: assetUrl(assetsUrl, thumbnail_key) }),
+    ...(error_code === null ? {} : { error: { code: error_code, message: error_message ?? '' } }),
+  };
+}
+
+/** Returns a finished job's state as an event, whose id is that of the job. */
+export function stateEvent({ id, created_at, finished_at, ...state }: TaskRow, accountId: string): JobEventRow {
+  return { ...state, event_id: id, account_id: accountId, job_id: id, created_at: finished_at ?? created_at };
 }

@@ -4,9 +4,9 @@ import { newUlid, randomToken } from '../../base/ids.js';
 import type { Db, Queryable } from '../db/database.js';
 import { type Parameters, prepared } from '../db/prepared.js';
 import type { JobRow, NewOutboxRow, OutboxRow } from '../db/tables.js';
-import { type JobState, recordEvent } from '../jobs/events.js';
 import { after, isUnleased, type Time } from '../db/time.js';
 import { forKeyShare, forUpdateSkipLocked, transaction } from '../db/transaction.js';
+import { type JobState, recordEvent } from '../jobs/events.js';
 import { copyToListeners } from './listeners.js';
 import { isPaused, resume } from './pauses.js';
 

@@ -3,6 +3,7 @@ import type { Config } from '../../config.js';
 import { HttpError, noStore, routeNotFound } from '../answers/responses.js';
 import { requestLimit } from '../guards/rate-limit.js';
 import { balanceRoutes } from '../routes/balance.js';
+import { accountEventRoutes } from '../routes/events.js';
 import { galleryRoutes } from '../routes/gallery.js';
 import { jobRoutes } from '../routes/jobs.js';
 import type { Services } from '../routes/services.js';
@@ -47,6 +48,7 @@ export function dashboard(services: Services): Router {
   api.use('/keys', keyRoutes(services));
   api.use('/webhook-endpoint', webhookEndpointRoutes(services));
   api.use('/events', eventRoutes(services));
+  api.use('/stream', accountEventRoutes(services));
   api.use(routeNotFound);
 
   const router = Router();

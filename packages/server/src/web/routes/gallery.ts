@@ -19,6 +19,7 @@ import { shareModel, unshareModel } from '../../data/jobs/shares.js';
 import { HttpError, refuseOtherMethods, sendJson, validated } from '../answers/responses.js';
 import { callerOf, refuseSandbox } from '../guards/auth.js';
 import { jsonBody } from '../guards/json-body.js';
+import { streamJobEvents } from './events.js';
 import { samplerSettings } from './jobs.js';
 import type { Services } from './services.js';
 
@@ -61,7 +62,8 @@ const notFound = () => new HttpError(404, 'not_found', 'No such job');
  * `/gen3d/jobs` for API keys, and at `/dashboard/api/gallery` for sessions.
  */
 export function galleryRoutes(services: Services): Router {
-  const { db, log, files, inputs, cursors, slots, assetsUrl, etaEstimator, jobStores, onJobCreated } = services;
+  const { db, log, files, inputs, cursors, slots, assetsUrl, etaEstimator, jobStores, onJobCreated, onEvent } =
+    services;
   const router = Router();
 
   const present = async (row: GalleryRow): Promise<GalleryJob> =>
@@ -111,6 +113,8 @@ export function galleryRoutes(services: Services): Router {
     sendJson(response, 200, await find(callerOf(response).accountId, request.params.id));
   });
 
+  router.get('/:id/events', (request, response) => streamJobEvents(services, request, response));
+
   // `route` keeps the type of `request.params`, which the handler before would widen.
   router.route('/:id').delete(refuseSandbox, async (request, response) => {
     const { id } = request.params;
@@ -137,6 +141,7 @@ export function galleryRoutes(services: Services): Router {
     if (outcome === 'too_late') {
       throw new HttpError(409, 'not_cancelable', 'The job is finished, and cannot be canceled');
     }
+    onEvent();
     if (forgotten !== undefined) await inputs.remove(forgotten);
     sendJson(response, 200, await find(accountId, id));
   });

@@ -10,6 +10,7 @@ import type { Endpoints } from '../../data/webhooks/endpoints.js';
 import type { BundleManager } from '../../work/bundles/bundle-manager.js';
 import type { Cursors } from '../answers/cursors.js';
 import type { EtaEstimator } from '../answers/eta-estimator.js';
+import type { EventFeed } from '../answers/event-feed.js';
 import type { BodyBudget } from '../guards/body-budget.js';
 import type { createSlots } from '../guards/slots.js';
 import type { Metrics } from '../metrics.js';
@@ -25,6 +26,7 @@ export interface Services {
   endpoints: Endpoints;
   /** Returns the secret with which an account's listeners sign. */
   listenerSecret: (accountId: string) => Promise<string>;
+  eventFeed: EventFeed;
   inputs: InputStore;
   files: JobFiles;
   bodyBudget: BodyBudget;
@@ -47,4 +49,6 @@ export interface Services {
   checkAssets: () => Promise<void>;
   /** Called when a job has been created. */
   onJobCreated: () => void;
+  /** Called when an event has been recorded. */
+  onEvent: () => void;
 }

@@ -1,0 +1,128 @@
+import type { TaskUpdatedEvent } from '@gen3d/schema';
+import { isTerminal } from '@gen3d/schema/rules';
+import { abortable } from './deadline.js';
+import { ConnectionError, isTemporary } from './errors.js';
+import { expectBody, having } from './response-bodies.js';
+import { sleep } from './sleep.js';
+import { connectionError, type Transport } from './transport.js';
+
+// Reads server-sent events. Proxies end long responses, so a broken connection is not a failure: the stream continues
+// after the last event that arrived, and the server keeps events for a day. A proxy that holds a stream back until its
+// end cannot be told from a dead server, except that the server always sends something at once.
+
+export interface EventsOptions {
+  /** Reads only the events of this job, from its first one on, and ends after the last one. Default: all jobs. */
+  readonly jobId?: string | undefined;
+  /** Continues after this event. Default: begins with the next event, or with the first one of `jobId`. */
+  readonly lastEventId?: string | undefined;
+  /** Ends the stream, which then rejects with the signal's reason. */
+  readonly signal?: AbortSignal | undefined;
+  /** Called when the connection broke or the server is unavailable. The stream continues when it is back. */
+  readonly onRetry?: ((error: Error) => void) | undefined;
+}
+
+const firstByteMs = 10_000;
+/** The server sends a heartbeat every 10 s. */
+const silenceMs = 25_000;
+const minPauseMs = 1_000;
+const maxPauseMs = 30_000;
+
+/** @param onContact called whenever the server has sent something */
+export async function* readEvents(
+  transport: Transport,
+  { jobId, lastEventId, signal = new AbortController().signal, onRetry }: EventsOptions,
+  onContact: () => void = () => {},
+): AsyncGenerator<TaskUpdatedEvent, void> {
+  const path = jobId === undefined ? '/gen3d/events' : `/gen3d/jobs/${encodeURIComponent(jobId)}/events`;
+  let position = lastEventId;
+  let hasConnected = false;
+  let pauseMs = minPauseMs;
+  for (;;) {
+    try {
+      const connection = connect(transport, path, { position, signal }, () => {
+        hasConnected = true;
+        pauseMs = minPauseMs;
+        onContact();
+      });
+      for await (const message of connection) {
+        if (message === 'end') return;
+        const event = expectBody(JSON.parse(message.data), isEvent, 'event');
+        position = message.id;
+        yield event;
+        if (jobId !== undefined && isTerminal(event.status)) return;
+      }
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!hasConnected || !isTemporary(error)) throw error;
+      onRetry?.(error);
+      pauseMs = Math.max(pauseMs, error.retryAfterMs ?? 0);
+    }
+    await sleep(pauseMs * (1 + 0.2 * Math.random()), signal);
+    pauseMs = Math.min(maxPauseMs, 2 * pauseMs);
+  }
+}
+
+const isEvent = having<TaskUpdatedEvent>({ event_id: 'string', task_id: 'string', status: 'string' });
+
+interface Message {
+  readonly id: string;
+  readonly data: string;
+}
+
+/** Yields the messages of one connection until that ends, and `end` if the server has no further events. */
+async function* connect(
+  transport: Transport,
+  path: string,
+  { position, signal }: { position: string | undefined; signal: AbortSignal },
+  onContact: () => void,
+): AsyncGenerator<Message | 'end', void> {
+  const url = transport.url(path);
+  // AbortSignal.any is missing in older browsers.
+  const controller = new AbortController();
+  const abort = () => controller.abort(signal.reason);
+  signal.addEventListener('abort', abort, { once: true });
+  if (signal.aborted) abort();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const expectWithin = (ms: number) => {
+    clearTimeout(timer);
+    const silent = new ConnectionError('connection_failed', `${url} has sent nothing for ${ms / 1_000} s`);
+    timer = setTimeout(() => controller.abort(silent), ms);
+  };
+  try {
+    expectWithin(firstByteMs);
+    const response = await abortable(transport.openStream(url, position, controller.signal), controller.signal);
+    const reader = response.status === 204 ? undefined : response.body?.getReader();
+    if (!reader) return void (yield 'end');
+    const decoder = new TextDecoder();
+    for (let text = ''; ; ) {
+      const { done, value } = await abortable(reader.read(), controller.signal);
+      if (done) return;
+      expectWithin(silenceMs);
+      onContact();
+      const blocks = (text + decoder.decode(value, { stream: true })).split('\n\n');
+      text = blocks.pop() ?? '';
+      for (const block of blocks) {
+        const message = parse(block);
+        if (message) yield message;
+      }
+    }
+  } catch (error) {
+    throw connectionError(url, error);
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', abort);
+    controller.abort();
+  }
+}
+
+/** Reads a block of lines. Undefined for a comment. */
+function parse(block: string): Message | undefined {
+  const field = (name: string) =>
+    block
+      .split('\n')
+      .filter((line) => line.startsWith(`${name}: `))
+      .map((line) => line.slice(name.length + 2))
+      .join('\n');
+  const data = field('data');
+  return data === '' ? undefined : { id: field('id'), data };
+}

@@ -1,0 +1,94 @@
+import { isTerminal, Ulid } from '@gen3d/schema';
+import { type Request, type Response, Router } from 'express';
+import { z } from 'zod';
+import { isUnavailable } from '../../data/db/unavailable.js';
+import { endOfEvents, maxEventsRead, readEvents } from '../../data/jobs/events.js';
+import { findTask } from '../../data/jobs/job-store.js';
+import { stateEvent, toTaskUpdated } from '../../data/jobs/task.js';
+import { EventStream } from '../answers/event-stream.js';
+import { HttpError, refuseOtherMethods, validated } from '../answers/responses.js';
+import { callerOf, refuseSandbox } from '../guards/auth.js';
+import type { Services } from './services.js';
+
+// Streams the events of an account or of one job (docs/events.md). A stream continues after the event that the client
+// names in Last-Event-ID. An account's stream otherwise begins with the next event, and a job's with the first.
+
+type Dependencies = Pick<Services, 'db' | 'eventFeed' | 'assetsUrl' | 'log'>;
+
+const LastEventId = z.optional(Ulid);
+
+function lastEventId(request: Request): string | undefined {
+  return validated(LastEventId.safeParse(request.get('last-event-id')), 'Last-Event-ID');
+}
+
+/** Serves the events of the account: `/gen3d/events`, and `/dashboard/api/stream`. */
+export function accountEventRoutes(services: Dependencies): Router {
+  const { db } = services;
+  const router = Router();
+  router.get('/', refuseSandbox, async (request, response) => {
+    const { accountId } = callerOf(response);
+    const after = lastEventId(request) ?? (await endOfEvents(db, accountId));
+    await stream(services, response, { accountId, after });
+  });
+  return refuseOtherMethods(router);
+}
+
+/** Streams the events of a job, and ends after the last one. Responds 204 if the client has received that. */
+export async function streamJobEvents(services: Dependencies, request: Request, response: Response): Promise<void> {
+  const { db, assetsUrl } = services;
+  const { accountId } = callerOf(response);
+  const last = lastEventId(request);
+  const task = await findTask(db, accountId, String(request.params.id));
+  if (!task) throw new HttpError(404, 'not_found', 'No such job');
+  if (!isTerminal(task.status)) return stream(services, response, { accountId, jobId: task.id, after: last ?? '' });
+  const logged = await readEvents(db, accountId, { jobId: task.id, after: '' });
+  // The log of an old job is gone, and its state remains.
+  const events =
+    logged.length > 0 ? logged.filter(({ event_id }) => event_id > (last ?? '')) : [stateEvent(task, accountId)];
+  // To a browser's EventSource, this means not to connect again.
+  if (events.length === 0 || events.at(-1)?.event_id === last) return void response.status(204).end();
+  const output = new EventStream(response);
+  for (const event of events) await output.send(toTaskUpdated(event, assetsUrl()));
+  output.end();
+}
+
+interface StreamOptions {
+  accountId: string;
+  jobId?: string;
+  after: string;
+}
+
+/** Sends events until the client disconnects, the job has ended, or the account's streams must be opened again. */
+async function stream(
+  { db, eventFeed, assetsUrl, log }: Dependencies,
+  response: Response,
+  { accountId, jobId, after }: StreamOptions,
+): Promise<void> {
+  const subscription = eventFeed.subscribe(accountId);
+  try {
+    const output = new EventStream(response);
+    response.once('close', () => subscription.close());
+    for (let position = after; !output.isClosed && !subscription.isEnded; ) {
+      const events = await readEvents(db, accountId, { jobId, after: position });
+      for (const event of events) {
+        await output.send(toTaskUpdated(event, assetsUrl()));
+        if (output.isClosed) return;
+        position = event.event_id;
+        if (jobId !== undefined && isTerminal(event.status)) return output.end();
+      }
+      if (events.length === maxEventsRead) continue;
+      await subscription.changed(output.untilHeartbeat);
+      if (output.untilHeartbeat > 0) continue;
+      await output.heartbeat();
+      // A deleted job has no last event.
+      if (jobId !== undefined && !(await findTask(db, accountId, jobId))) break;
+    }
+    output.end();
+  } catch (error) {
+    // The client notices, and connects again.
+    response.destroy();
+    if (!isUnavailable(error)) log.error({ err: error }, 'an event stream failed');
+  } finally {
+    subscription.close();
+  }
+}

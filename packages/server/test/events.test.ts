@@ -1,0 +1,182 @@
+import { connect } from 'node:net';
+import { TaskUpdatedEvent } from '@gen3d/schema';
+import { expect, onTestFinished, test } from 'vitest';
+import { quotas } from '../src/data/accounts/quotas.js';
+import { openAdmin } from '../src/index.js';
+import { createJob, startServer, type TestServer, until } from './kit.js';
+import { openDatabase } from './open-database.js';
+
+const photoJob = { type: 'image-to-3d', input: { image_urls: ['https://example.com/photo.jpg'] } };
+
+interface Reading {
+  status: number;
+  headers: Headers;
+  /** The raw text so far. */
+  text(): string;
+  events(): TaskUpdatedEvent[];
+  /** Resolves when the server ends the stream. */
+  ended: Promise<void>;
+  close(): void;
+}
+
+async function read(
+  { url, apiKey }: TestServer,
+  path: string,
+  { lastEventId, key = apiKey }: { lastEventId?: string | undefined; key?: string } = {},
+): Promise<Reading> {
+  const controller = new AbortController();
+  onTestFinished(() => controller.abort());
+  const response = await fetch(url + path, {
+    headers: { authorization: `Bearer ${key}`, ...(lastEventId !== undefined && { 'last-event-id': lastEventId }) },
+    signal: controller.signal,
+  });
+  let text = '';
+  const readAll = async () => {
+    const decoder = new TextDecoder();
+    for await (const chunk of response.body ?? []) text += decoder.decode(chunk as Uint8Array, { stream: true });
+  };
+  return {
+    status: response.status,
+    headers: response.headers,
+    text: () => text,
+    events: () =>
+      [...text.matchAll(/^id: (.*)\ndata: (.*)\n\n/gm)].map(([, id, data]) => {
+        const event = TaskUpdatedEvent.parse(JSON.parse(data ?? ''));
+        expect(event.event_id).toBe(id);
+        return event;
+      }),
+    ended: readAll().catch(() => {}),
+    close: () => controller.abort(),
+  };
+}
+
+const cancel = (server: TestServer, id: string) => server.call('POST', `/gen3d/jobs/${id}/cancel`);
+
+test('the stream of a job has all its events, and ends after the last one', async () => {
+  const server = await startServer();
+  const id = await createJob(server.call, photoJob);
+  const stream = await read(server, `/gen3d/jobs/${id}/events`);
+  expect(stream.headers.get('content-type')).toBe('text/event-stream');
+  await until(async () => stream.events().length > 0);
+  expect(stream.text()).toContain(': connected\n\n');
+  await cancel(server, id);
+  await stream.ended;
+  expect(stream.events()).toMatchObject([
+    { event: 'task.updated', task_id: id, type: 'image-to-3d', status: 'PENDING', progress: 0 },
+    { task_id: id, status: 'CANCELED', progress: 0 },
+  ]);
+
+  const [first, last] = stream.events();
+  const rest = await read(server, `/gen3d/jobs/${id}/events`, { lastEventId: first?.event_id });
+  await rest.ended;
+  expect(rest.events()).toEqual([last]);
+  expect((await read(server, `/gen3d/jobs/${id}/events`, { lastEventId: last?.event_id })).status).toBe(204);
+});
+
+test('a webhook and a stream report the same events', async () => {
+  const server = await startServer();
+  await server.call('PUT', '/v1/webhook-endpoint', { url: 'https://example.com/hook' });
+  const id = await createJob(server.call, photoJob);
+  await cancel(server, id);
+  const stream = await read(server, `/gen3d/jobs/${id}/events`);
+  await stream.ended;
+  const db = openDatabase(
+    server.config.database === 'sqlite' ? `${server.config.dataDir}/gen3d.sqlite` : server.config.database,
+  );
+  onTestFinished(() => db.destroy());
+  const waiting = await db.selectFrom('outbox').select('event_id').where('job_id', '=', id).orderBy('seq').execute();
+  expect(stream.events().map(({ event_id }) => event_id)).toEqual(waiting.map(({ event_id }) => event_id));
+});
+
+test('the stream of an account begins with the next event, and has no events of other accounts', async () => {
+  const server = await startServer();
+  const admin = await openAdmin(server.config);
+  onTestFinished(() => admin.close());
+  const other = await admin.createKey((await admin.createAccount('other', 10)).account_id);
+  await createJob(server.call, photoJob);
+  const stream = await read(server, '/gen3d/events');
+  await until(async () => stream.text() !== '');
+  await createJob((method, path, body) => server.call(method, path, body, other.api_key), photoJob);
+  const ids = [await createJob(server.call, photoJob), await createJob(server.call, photoJob)];
+  await until(async () => stream.events().length === 2);
+  expect(stream.events().map(({ task_id }) => task_id)).toEqual(ids);
+
+  // Another connection continues where this one was closed.
+  stream.close();
+  await cancel(server, ids[0] ?? '');
+  const next = await read(server, '/gen3d/events', { lastEventId: stream.events()[1]?.event_id });
+  await until(async () => next.events().length > 0);
+  expect(next.events()).toMatchObject([{ task_id: ids[0], status: 'CANCELED' }]);
+});
+
+test('a finished job whose events are gone has one event, with its state', async () => {
+  const server = await startServer();
+  const { body } = await server.call('POST', '/v1/jobs', photoJob, 'gen3d_test_public');
+  const { job_id: id } = body as { job_id: string };
+  const key = 'gen3d_test_public';
+  const stream = await read(server, `/gen3d/jobs/${id}/events`, { key });
+  await stream.ended;
+  expect(stream.events()).toMatchObject([{ event_id: id, task_id: id, status: 'SUCCEEDED', progress: 100 }]);
+  expect((await read(server, `/gen3d/jobs/${id}/events`, { key, lastEventId: id })).status).toBe(204);
+});
+
+test('streams of unknown jobs and invalid ids of events are refused', async () => {
+  const server = await startServer();
+  const unknown = await server.call('GET', '/gen3d/jobs/01J9ZC3W8Q4V5N6M7P8R9S0T1A/events');
+  expect([unknown.status, unknown.body]).toMatchObject([404, { error: { code: 'not_found' } }]);
+  const invalid = await read(server, '/gen3d/events', { lastEventId: 'yesterday' });
+  expect(invalid.status).toBe(400);
+  await invalid.ended;
+  expect(invalid.text()).toContain('Last-Event-ID: must be a ULID');
+  expect((await server.call('GET', '/gen3d/events', undefined, 'gen3d_test_public')).status).toBe(403);
+  expect((await server.call('POST', '/gen3d/events')).status).toBe(405);
+});
+
+test('an account reads a limited number of streams, and closing one makes room', async () => {
+  const server = await startServer();
+  const streams = await Promise.all(Array.from({ length: quotas.streams }, () => read(server, '/gen3d/events')));
+  expect(streams.map(({ status }) => status)).toEqual(Array(quotas.streams).fill(200));
+  const refused = await server.call('GET', '/gen3d/events');
+  expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '5']);
+  streams[0]?.close();
+  const another = await until(async () => {
+    const stream = await read(server, '/gen3d/events');
+    return stream.status === 200 && stream;
+  });
+  another.close();
+});
+
+test('the revocation of a key of the account ends its streams', async () => {
+  const server = await startServer();
+  const admin = await openAdmin(server.config);
+  onTestFinished(() => admin.close());
+  const [first] = await admin.listKeys();
+  const second = await admin.createKey(first?.account_id ?? '');
+  const stream = await read(server, '/gen3d/events', { key: second.api_key });
+  const id = await createJob(server.call, photoJob);
+  await until(async () => stream.events().some(({ task_id }) => task_id === id));
+  await admin.revokeKey(second.key_id);
+  await stream.ended;
+  expect((await read(server, '/gen3d/events', { key: second.api_key })).status).toBe(403);
+  expect((await read(server, '/gen3d/events')).status).toBe(200);
+});
+
+test('a server that stops ends its streams', async () => {
+  const server = await startServer();
+  const stream = await read(server, '/gen3d/events');
+  await server.close({ graceMs: 0 });
+  await stream.ended;
+});
+
+test('HTTP/1.0 clients, such as some proxies, get a stream too', async () => {
+  const server = await startServer();
+  const id = await createJob(server.call, photoJob);
+  const socket = connect(server.port, '127.0.0.1');
+  onTestFinished(() => void socket.destroy());
+  let text = '';
+  socket.on('data', (chunk) => {
+    text += String(chunk);
+  });
+  socket.write(`GET /gen3d/jobs/${id}/events HTTP/1.0\r\nauthorization: Bearer ${server.apiKey}\r\n\r\n`);
+  await until(async () => text.includes('"PENDING"'));
+});
