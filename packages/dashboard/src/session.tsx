@@ -62,6 +62,11 @@ export function SessionProvider(props: {
   // Only once: choosing another account reads the session if necessary.
   useEffect(() => void refresh(chosenId), [refresh]);
 
+  // However the session ended, its photos must not be left to the next user of this browser.
+  useEffect(() => {
+    if (session?.role === null) void forgetPhotos();
+  }, [session]);
+
   const clearSession = useCallback((isEnded: boolean) => {
     setEnded(isEnded);
     setSession((previous) => ({ role: null, operator_password: previous?.operator_password ?? false }));
@@ -86,7 +91,6 @@ export function SessionProvider(props: {
       refresh: () => refresh(account.account_id),
       async signOut() {
         await anonymousApi.send('DELETE', '/session');
-        await forgetPhotos();
         clearSession(false);
       },
     };

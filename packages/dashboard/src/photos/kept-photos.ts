@@ -53,7 +53,7 @@ export async function forgetPhoto(jobId: string): Promise<void> {
   await inStore('readwrite', (store) => store.delete(jobId)).catch(() => {});
 }
 
-/** Removes all copies, so that signing out leaves nothing for the next user of this browser. */
+/** Removes all copies. A session lasts a week at most, so no copy is kept for longer. */
 export async function forgetPhotos(): Promise<void> {
   await inStore('readwrite', (store) => store.clear()).catch(() => {});
 }
