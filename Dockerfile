@@ -19,6 +19,8 @@ RUN ONNXRUNTIME_NODE_INSTALL=cuda12 node /app/node_modules/@gen3d/onnxruntime-li
 FROM nvidia/cuda:12.6.3-cudnn-runtime-ubuntu24.04 AS cuda
 COPY --from=build /usr/local/bin/node /usr/local/bin/node
 COPY --from=cuda-libraries /app /app
+# bubblewrap is the sandbox of the decoders, where the container may create namespaces.
+RUN apt-get update && apt-get install -y --no-install-recommends bubblewrap && rm -rf /var/lib/apt/lists/*
 RUN ln -s /app/node_modules/gen3d/bin/gen3d.js /usr/local/bin/gen3d && install -d -o 10001 -g 10001 /data
 ENV NODE_ENV=production HOME=/data GEN3D_DATA_DIR=/data GEN3D_CONFIG_DIR=/data/config GEN3D_HOST=0.0.0.0
 USER 10001:10001
@@ -31,6 +33,7 @@ CMD ["serve"]
 FROM debian:bookworm-slim AS cpu
 COPY --from=build /usr/local/bin/node /usr/local/bin/node
 COPY --from=build /app /app
+RUN apt-get update && apt-get install -y --no-install-recommends bubblewrap && rm -rf /var/lib/apt/lists/*
 RUN ln -s /app/node_modules/gen3d/bin/gen3d.js /usr/local/bin/gen3d && install -d -o 10001 -g 10001 /data
 ENV NODE_ENV=production HOME=/data GEN3D_DATA_DIR=/data GEN3D_CONFIG_DIR=/data/config GEN3D_HOST=0.0.0.0
 # A user without a name, a home or a password, who can write /data and nothing else.

@@ -3,10 +3,10 @@ import { sharp } from './base/sharp.js';
 
 export { EngineError, type EngineErrorCode } from './base/errors.js';
 export {
+  type DecodedPhoto,
   type DecodeOptions,
+  decode,
   type ImageHeader,
-  needsTooMuchMemory,
-  normalizeImage,
   readHeader,
 } from './photo/decode.js';
 

@@ -1,2 +1,3 @@
-// Calls between processes and threads. This entry point loads no native part.
+// Calls between processes and threads, and the errors that cross them. This entry point loads no native part.
+export { BundleError, EngineError, type EngineErrorCode, needsTooMuchMemory } from './base/errors.js';
 export { Channel, Child, ExitError, forkModule, type Handlers, parentChannel } from './rpc/channel.js';

@@ -29,17 +29,24 @@ const connectTo = (port) =>
   });
 
 if (require.main === module) {
-  process.on('disconnect', () => process.exit());
-  process.on('message', async ({ id, input }) => {
-    const { file, port } = JSON.parse(/\{"file".*$/s.exec(Buffer.from(input).toString('latin1'))[0]);
+  let received = Buffer.alloc(0);
+  process.stdin.on('data', async (chunk) => {
+    received = Buffer.concat([received, chunk]);
+    if (received.length < 4 || received.length < 4 + received.readUInt32BE(0)) return;
+    const { file, port } = JSON.parse(/\{"file".*$/s.exec(received.toString('latin1'))[0]);
+    received = Buffer.alloc(0);
     const results = {
       key: attempt(() => readFileSync(file) && 'read'),
       network: await connectTo(port),
       environment: attempt(readEnvironments),
       code: attempt(() => appendFileSync(__filename, '') ?? 'written'),
     };
-    const error = { type: 'engine', code: 'image_invalid', message: JSON.stringify(results) };
-    process.send({ type: 'response', id, error });
+    // A refusal, as decoder-protocol.ts describes it.
+    const text = Buffer.from(JSON.stringify({ code: 'image_invalid', message: JSON.stringify(results) }));
+    const header = Buffer.alloc(9);
+    header.writeUInt8(2, 0);
+    header.writeUInt32BE(text.length, 1);
+    process.stdout.write(Buffer.concat([header, text]));
   });
 } else {
   const { _resolveFilename } = Module;

@@ -1,5 +1,6 @@
-/** Says why the engine could not make a model of a photo. The server uses these as a job's `error.code`. */
-export type EngineErrorCode = 'image_invalid' | 'image_too_large' | 'no_foreground' | 'inference_failed';
+/** Say why the engine could not make a model of a photo. The server uses these as a job's `error.code`. */
+export const engineErrorCodes = ['image_invalid', 'image_too_large', 'no_foreground', 'inference_failed'] as const;
+export type EngineErrorCode = (typeof engineErrorCodes)[number];
 
 /** An expected failure that is due to the photo or the machine. The message says what is wrong and what to do. */
 export class EngineError extends Error {
@@ -13,6 +14,11 @@ export class EngineError extends Error {
     super(message, options);
   }
 }
+
+/** Says that an image takes more memory to decode than `maxMemoryBytes`. */
+export const needsTooMuchMemory = (maxMemoryBytes: number): string =>
+  `Decoding the image takes more than ${Math.round(maxMemoryBytes / 1024 / 1024)} MiB of memory. ` +
+  'Scale it down, or save it as a PNG or JPEG that is neither interlaced nor progressive.';
 
 /** A bundle is missing, damaged or not as its manifest says. The message names the file, tensor or field. */
 export class BundleError extends Error {

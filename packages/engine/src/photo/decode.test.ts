@@ -2,7 +2,7 @@ import { crc32, deflateSync } from 'node:zlib';
 import sharp, { type Sharp } from 'sharp';
 import { describe, expect, test } from 'vitest';
 import type { RgbaImage } from '../base/image.js';
-import { decode, maxDecodedSide, normalizeImage, readHeader } from './decode.js';
+import { decode, maxDecodedSide, readHeader } from './decode.js';
 
 const pixel = ({ width, data }: RgbaImage, x: number, y: number) => [
   ...data.subarray(4 * (y * width + x)).subarray(0, 4),
@@ -274,23 +274,6 @@ describe('refused', () => {
   });
 });
 
-test.each([
-  ['a photo taken sideways', () => noise(300, 200, 3).jpeg().withMetadata({ orientation: 6 }), 3],
-  ['an image with alpha', () => noise(300, 200, 4).webp({ lossless: true }), 4],
-  ['a wide-gamut image', () => noise(300, 200, 3).withIccProfile('p3').png(), 3],
-  ['a large image', () => noise(3000, 500, 3).jpeg(), 3],
-  ['a grayscale image of 16 bits', () => noise(300, 200, 3).toColorspace('grey16').png(), 3],
-] as const)('normalizing %s keeps its decoded pixels', async (_, image, channels) => {
-  const bytes = await image().toBuffer();
-  const normalized = await normalizeImage(bytes);
-  const expected = await decode(bytes);
-  const actual = await decode(normalized);
-  expect(actual.transparent).toBe(expected.transparent);
-  expect(actual.image).toMatchObject({ width: expected.image.width, height: expected.image.height });
-  expect(Buffer.compare(actual.image.data, expected.image.data)).toBe(0);
-  expect(await sharp(normalized).metadata()).toMatchObject({ format: 'png', depth: 'uchar', channels });
-});
-
 /** Noise, which compresses badly, so that cutting the file removes pixels and not a trailer. */
 function noise(width = 128, height = 128, channels: 3 | 4 = 3): Sharp {
   const data = Uint8Array.from(
@@ -318,3 +301,12 @@ function pngHeader(width: number, height: number): Uint8Array {
   const rows = deflateSync(Buffer.alloc(1_000_000));
   return Buffer.concat([signature, chunk('IHDR', header), chunk('IDAT', rows), chunk('IEND', Buffer.alloc(0))]);
 }
+
+test('where only a PNG is accepted, a file of another format is image_invalid', async () => {
+  for (const format of ['jpeg', 'webp', 'gif', 'avif'] as const) {
+    const file = await halves().toFormat(format).toBuffer();
+    await expect(decode(file, { onlyPng: true })).rejects.toMatchObject({ code: 'image_invalid' });
+  }
+  const png = await halves().png().toBuffer();
+  await expect(decode(png, { onlyPng: true })).resolves.toMatchObject({ transparent: false });
+});

@@ -1,6 +1,6 @@
 import { describeFileType, type FileType, sniffFileType } from '@gen3d/schema/rules';
 import type { Metadata, Sharp } from 'sharp';
-import { EngineError } from '../base/errors.js';
+import { EngineError, needsTooMuchMemory } from '../base/errors.js';
 import type { RgbaImage } from '../base/image.js';
 import { sharp } from '../base/sharp.js';
 import { gammaOfPng, gammaToSrgb } from './png-gamma.js';
@@ -14,6 +14,8 @@ export interface DecodeOptions {
   readonly maxMemoryBytes?: number;
   /** Stops decoding between two steps of the decoder, but not within one. Default 30. */
   readonly timeoutSeconds?: number;
+  /** Accepts only PNG, so that no other codec of the image library is reached. */
+  readonly onlyPng?: boolean;
 }
 
 /** Describes an image that has not been decoded. */
@@ -52,11 +54,12 @@ export async function readHeader(bytes: Uint8Array, options: DecodeOptions = {})
     maxPixels = defaultMaxPixels,
     maxBytes = defaultMaxBytes,
     maxMemoryBytes = Number.POSITIVE_INFINITY,
+    onlyPng = false,
   } = options;
   if (bytes.length > maxBytes) {
     throw new EngineError('image_too_large', `The image has ${bytes.length} bytes; at most ${maxBytes} are accepted.`);
   }
-  requireSupportedType(bytes);
+  requireSupportedType(bytes, onlyPng);
 
   const metadata = await readable(() => open(bytes).metadata());
   const { width, height } = metadata;
@@ -76,11 +79,6 @@ export async function readHeader(bytes: Uint8Array, options: DecodeOptions = {})
   if (memoryBytes > maxMemoryBytes) throw new EngineError('image_too_large', needsTooMuchMemory(maxMemoryBytes));
   return { width, height, memoryBytes };
 }
-
-/** Says that an image takes more memory to decode than `maxMemoryBytes`. */
-export const needsTooMuchMemory = (maxMemoryBytes: number): string =>
-  `Decoding the image takes more than ${Math.round(maxMemoryBytes / 1024 / 1024)} MiB of memory. ` +
-  'Scale it down, or save it as a PNG or JPEG that is neither interlaced nor progressive.';
 
 /**
  * Bytes per pixel that the decoder of each format holds until the image is complete. Measured with images of 36 and 100
@@ -145,11 +143,12 @@ export async function decode(bytes: Uint8Array, options: DecodeOptions = {}): Pr
 // TIFF is left out: it has too many variants for untrusted input, and cameras and browsers do not send it.
 const supportedTypes: ReadonlySet<FileType> = new Set(['png', 'jpeg', 'webp', 'gif', 'avif']);
 
-function requireSupportedType(bytes: Uint8Array): void {
+function requireSupportedType(bytes: Uint8Array, onlyPng: boolean): void {
   const type = sniffFileType(bytes);
-  if (type && supportedTypes.has(type)) return;
+  if (type && (onlyPng ? type === 'png' : supportedTypes.has(type))) return;
   const found = bytes.length === 0 ? 'empty' : describeFileType(type);
-  throw new EngineError('image_invalid', `The file is ${found}. Send a PNG, JPEG, WebP, GIF or AVIF.`);
+  const accepted = onlyPng ? 'Only a PNG is accepted here' : 'Send a PNG, JPEG, WebP, GIF or AVIF';
+  throw new EngineError('image_invalid', `The file is ${found}. ${accepted}.`);
 }
 
 // 'error' refuses files that are cut short and accepts harmless deviations in the JPEGs of some cameras. `readHeader`
@@ -176,23 +175,8 @@ function hasTransparency({ data }: RgbaImage): boolean {
   return false;
 }
 
-/**
- * Re-encodes an image so that it decodes to the same pixels: a PNG of upright sRGB with 8 bits per channel and sides of
- * at most 2048 pixels, with alpha if it is needed.
- *
- * @throws {EngineError} image_invalid or image_too_large, as `decode` does
- */
-export async function normalizeImage(bytes: Uint8Array, options: DecodeOptions = {}): Promise<Uint8Array> {
-  // Filters and higher levels would delay every job. With 2048 x 1365 pixels: 6.7 MB and 100 ms, instead of 3.3 MB and
-  // 160 ms.
-  return encode(await decode(bytes, options), 1);
-}
-
 /** Encodes the photo as a PNG. */
-export async function encode(
-  { image: { data, width, height }, transparent }: DecodedPhoto,
-  compressionLevel = 3,
-): Promise<Uint8Array> {
+export async function encode({ image: { data, width, height }, transparent }: DecodedPhoto): Promise<Uint8Array> {
   const pixels = sharp(data, { raw: { width, height, channels: 4 } });
-  return (transparent ? pixels : pixels.removeAlpha()).png({ compressionLevel }).toBuffer();
+  return (transparent ? pixels : pixels.removeAlpha()).png({ compressionLevel: 3 }).toBuffer();
 }

@@ -137,3 +137,17 @@ test('a thread that crashes rejects its calls with the reason, and does not end 
   const child = new Child<Calculator>('calculator', () => new Worker(program, { eval: true }));
   await expect(child.call('sum', undefined)).rejects.toThrow('the calculator crashed: out of range');
 });
+
+test('what is not a message is ignored, and so is a notification without a function', async () => {
+  const { port1, port2 } = new MessageChannel();
+  onTestFinished(() => port1.close());
+  new Channel(port2, { sum: () => 1 });
+  const caller = new Channel<Pick<Calculator, 'sum' | 'add'>>(port1);
+  for (const value of [null, 'text', {}, { type: 'other' }, { type: 'call', name: 1 }, { type: 'response', id: 'x' }]) {
+    port1.postMessage(value);
+  }
+  for (const name of ['toString', 'constructor', '__proto__']) port1.postMessage({ type: 'call', name, input: 1 });
+  caller.notify('add', 1);
+  await expect(caller.call('add', 1)).rejects.toThrow('There is no function "add"');
+  expect(await caller.call('sum', undefined)).toBe(1);
+});

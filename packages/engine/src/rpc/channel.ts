@@ -7,7 +7,8 @@ import {
   type Transferable,
   type Worker,
 } from 'node:worker_threads';
-import { BundleError, EngineError, type EngineErrorCode } from '../base/errors.js';
+import { z } from 'zod';
+import { BundleError, EngineError, engineErrorCodes } from '../base/errors.js';
 
 /** An interface whose methods one side of a channel offers to the other. Each takes at most one value. */
 export type Functions<F> = { [N in keyof F]: (input: never) => unknown };
@@ -19,11 +20,30 @@ export type Handlers<F extends Functions<F>> = {
   readonly [N in keyof F]: (input: Input<F, N>, signal: AbortSignal) => Output<F, N> | Promise<Output<F, N>>;
 };
 
-type Message =
+/** An error on its way to another process or thread. Sent as it is, it would lose its class. */
+const SentError = z.object({
+  type: z.enum(['engine', 'bundle', 'other']),
+  code: z.enum(engineErrorCodes).optional(),
+  message: z.string(),
+  stack: z.string().optional(),
+  /** The message of the error's cause. */
+  cause: z.string().optional(),
+});
+type SentError = z.infer<typeof SentError>;
+
+/** The other side may be a process that was taken over, so its messages are checked, and its values by those who call. */
+const Message = z.discriminatedUnion('type', [
   /** A request, or without an id a notification. */
-  | { type: 'call'; id?: number; name: string; input: unknown }
-  | { type: 'abort'; id: number }
-  | { type: 'response'; id: number; result?: unknown; error?: SentError };
+  z.object({ type: z.literal('call'), id: z.number().optional(), name: z.string(), input: z.unknown() }),
+  z.object({ type: z.literal('abort'), id: z.number() }),
+  z.object({
+    type: z.literal('response'),
+    id: z.number(),
+    result: z.unknown().optional(),
+    error: SentError.optional(),
+  }),
+]);
+type Message = z.infer<typeof Message>;
 
 const transfers = new WeakMap<object, readonly Transferable[]>();
 
@@ -47,7 +67,7 @@ export class Channel<Remote extends Functions<Remote>> {
   constructor(endpoint: ChildProcess | NodeJS.Process | MessagePort | Worker | undefined, handlers: object = {}) {
     this.endpoint = endpoint;
     this.#handlers = { ...handlers };
-    (endpoint as EventEmitter | undefined)?.on('message', (message: Message) => this.#receive(message));
+    (endpoint as EventEmitter | undefined)?.on('message', (message: unknown) => this.#receive(message));
   }
 
   /** Rejects with the error of the function. An `EngineError` or `BundleError` keeps its class. */
@@ -84,20 +104,23 @@ export class Channel<Remote extends Functions<Remote>> {
     for (const { reject } of this.#pending.values()) reject(error);
   }
 
-  #receive(message: Message): void {
-    if (message.type === 'response') {
+  /** Ignores what is not a message, and notifications without a function: they must not end this side. */
+  #receive(received: unknown): void {
+    const { data: message } = Message.safeParse(received);
+    if (message?.type === 'response') {
       const { id, result, error } = message;
       if (error) this.#pending.get(id)?.reject(fromSentError(error));
       else this.#pending.get(id)?.resolve(result as never);
-    } else if (message.type === 'abort') this.#running.get(message.id)?.abort();
-    else if (message.id === undefined) this.#handlers[message.name]!(message.input);
-    else void this.#respond(message.id, message.name, message.input);
+    } else if (message?.type === 'abort') this.#running.get(message.id)?.abort();
+    else if (message?.id !== undefined) void this.#respond(message.id, message.name, message.input);
+    else if (message && Object.hasOwn(this.#handlers, message.name)) this.#handlers[message.name]!(message.input);
   }
 
   async #respond(id: number, name: string, input: unknown): Promise<void> {
     const abort = new AbortController();
     this.#running.set(id, abort);
     try {
+      if (!Object.hasOwn(this.#handlers, name)) throw new Error(`There is no function ${JSON.stringify(name)}`);
       const result = await this.#handlers[name]!(input, abort.signal);
       this.#post({ type: 'response', id, result }, result);
     } catch (error) {
@@ -124,16 +147,6 @@ export function parentChannel<Remote extends Functions<Remote>>(handlers: object
   return new Channel(process, handlers);
 }
 
-/** Carries an error to another thread. Sent as it is, it would lose its class. */
-interface SentError {
-  readonly type: 'engine' | 'bundle' | 'other';
-  readonly code?: EngineErrorCode;
-  readonly message: string;
-  readonly stack?: string | undefined;
-  /** The message of the error's cause. */
-  readonly cause?: string;
-}
-
 function toSentError(thrown: unknown): SentError {
   const { message, stack, cause } = thrown instanceof Error ? thrown : new Error(String(thrown));
   const common = { message, stack, ...(cause instanceof Error && { cause: cause.message }) };
@@ -143,7 +156,7 @@ function toSentError(thrown: unknown): SentError {
 
 function fromSentError({ type, code, message, stack, cause }: SentError): Error {
   const options = cause === undefined ? {} : { cause: new Error(cause) };
-  if (type === 'engine') return new EngineError(code!, message, options);
+  if (type === 'engine' && code) return new EngineError(code, message, options);
   if (type === 'bundle') return new BundleError(message, options);
   // The log then shows the stack in the other thread.
   return Object.assign(new Error(message, options), stack !== undefined && { stack });
@@ -215,20 +228,27 @@ export class Child<Remote extends Functions<Remote>> extends Channel<Remote> {
     return this.#exit !== undefined;
   }
 
-  /** A call that takes longer than `timeoutMs` kills the child, because nothing else can interrupt a blocked thread. */
+  /** A call that takes longer than `timeoutMs` kills the child. */
   override async call<N extends keyof Remote & string>(
     name: N,
     input: Input<Remote, N>,
     { timeoutMs, signal }: { timeoutMs?: number; signal?: AbortSignal | undefined } = {},
   ): Promise<Output<Remote, N>> {
+    return this.withDeadline(timeoutMs, () => super.call(name, input, { signal }));
+  }
+
+  /**
+   * Kills the child if `work` takes longer than `timeoutMs`, because nothing else can interrupt a blocked thread.
+   * @throws {ExitError} if the child has ended already
+   */
+  async withDeadline<T>(timeoutMs: number | undefined, work: () => Promise<T>): Promise<T> {
     if (this.#exit) throw this.#exit;
-    const timer =
-      timeoutMs &&
-      setTimeout(() => {
-        this.#timeoutMs = timeoutMs;
-        void this.kill();
-      }, timeoutMs);
-    return super.call(name, input, { signal }).finally(() => clearTimeout(timer));
+    const kill = () => {
+      this.#timeoutMs = timeoutMs;
+      void this.kill();
+    };
+    const timer = timeoutMs && setTimeout(kill, timeoutMs);
+    return work().finally(() => clearTimeout(timer));
   }
 
   /** Ends the child at once. Resolves when it has ended. */

@@ -221,7 +221,7 @@ interface JobTable {
   lease_ms: number | null;
   /** The runner or preparer process that holds the lease. */
   runner: string | null;
-  /** 1 once the job is prepared: its stored input is then the result of `normalizeImage`, and runners claim it. */
+  /** 1 once the job is prepared: its stored input is then a PNG of its pixels, and runners claim it. */
   prepared: number;
   /** The expected charge, which reduces the available balance until the job has finished. */
   reserved_microusd: number;

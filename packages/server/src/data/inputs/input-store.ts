@@ -9,7 +9,7 @@ export interface ImageStream {
 
 /**
  * Stores one image per job until the job has succeeded, or for a while after it failed (see jobs/retry.ts). It is
- * stored as received; after preparation, the result of `normalizeImage` replaces it. Images are private: only the
+ * stored as received; after preparation, a PNG of its pixels replaces it. Images are private: only the
  * dashboard serves them, to the account that owns them, and only if the job has no model.
  */
 export interface InputStore {

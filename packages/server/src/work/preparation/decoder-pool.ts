@@ -1,27 +1,23 @@
-import { createRequire } from 'node:module';
 import { availableParallelism, constants } from 'node:os';
-import { EngineError, needsTooMuchMemory } from '@gen3d/engine/images';
-import { Child, ExitError, forkModule } from '@gen3d/engine/rpc';
+import { EngineError, ExitError, needsTooMuchMemory } from '@gen3d/engine/rpc';
 import { JobFailure } from '../../data/jobs/failures.js';
 import { TemporaryFailure } from '../stages/stage-failures.js';
-import { cpuExceededStatus, type DecodeLimits, type DecoderFunctions, memoryExceededStatus } from './messages.js';
-import { decoderEnvironment, type Sandbox, sandboxProblem } from './sandbox.js';
+import { Decoder, type DecoderOptions, WrongResultError } from './decoder.js';
+import { cpuExceededStatus, memoryExceededStatus } from './decoder-protocol.js';
+import { encodePng, type RawImage } from './png.js';
+import { type Sandbox, sandboxProblem } from './sandbox.js';
 
 const mebibyte = 1024 * 1024;
 /** An unused decoder process ends after this time. One always stays: starting it takes longer than decoding a photo. */
 const idleMs = 30_000;
 
-export interface LaneOptions {
-  limits: DecodeLimits;
+export interface LaneOptions extends DecoderOptions {
   /** Maximum number of images that are decoded concurrently. */
   size: number;
   /** Time limit for a response. Much longer than an image takes, even on a busy machine. */
   timeoutMs: number;
-  niceness: number;
   /** Lets a process decode several images. Otherwise it ends after each, which returns all its memory. */
   reuse: boolean;
-  /** Undefined to run decoders with the rights of this process. */
-  sandbox?: Sandbox | undefined;
 }
 
 /**
@@ -58,16 +54,17 @@ export class DecoderPool {
   }
 
   /**
-   * Resolves with the image as `normalizeImage` makes it.
+   * Resolves with the image as a PNG of upright sRGB with 8 bits per channel and sides of at most 2048 pixels, with alpha
+   * if it is needed. This process makes the PNG, so nothing that a decoder returns reaches another decoder.
    * @throws {JobFailure} image_invalid or image_too_large
    * @throws {TemporaryFailure} when no process can be started
    */
   async decode(image: Uint8Array, signal: AbortSignal): Promise<Uint8Array> {
     try {
-      return await decodeIn(this.#ordinary, image, signal);
+      return await encodePng(await decodeIn(this.#ordinary, image, signal));
     } catch (error) {
       if (!(error instanceof JobFailure && error.code === 'image_too_large')) throw error;
-      return decodeIn(this.#large, image, signal);
+      return encodePng(await decodeIn(this.#large, image, signal));
     }
   }
 
@@ -88,12 +85,19 @@ export class DecoderPool {
   }
 }
 
-async function decodeIn(lane: Lane, image: Uint8Array, signal: AbortSignal): Promise<Uint8Array> {
+const crashed = 'The image decoder crashed on this image.';
+const advice = 'Save it again, for example as a PNG or JPEG.';
+
+async function decodeIn(lane: Lane, image: Uint8Array, signal: AbortSignal): Promise<RawImage> {
   for (let isRetry = false; ; isRetry = true) {
     try {
       return await lane.decode(image, signal);
     } catch (error) {
       if (error instanceof EngineError) throw new JobFailure(error.code, error.message);
+      if (error instanceof WrongResultError) {
+        if (isRetry) throw new JobFailure('image_invalid', `${crashed} ${advice}`, { cause: error });
+        continue;
+      }
       if (!(error instanceof ExitError)) throw error;
       await throwFinal(error, lane.options, isRetry);
     }
@@ -103,7 +107,6 @@ async function decodeIn(lane: Lane, image: Uint8Array, signal: AbortSignal): Pro
 /** Throws what the end of a decoder process means for its image. Returns if the image may be tried again. */
 async function throwFinal(exit: ExitError, { limits, sandbox }: LaneOptions, isRetry: boolean): Promise<void> {
   const { maxMemoryBytes, maxCpuMs } = limits;
-  const advice = 'Save it again, for example as a PNG or JPEG.';
   const { code, signal } = exit;
   if (exit.timedOut) throw exit;
   if (code === null && signal === null) throw new TemporaryFailure('no image decoder process can be started');
@@ -119,7 +122,7 @@ async function throwFinal(exit: ExitError, { limits, sandbox }: LaneOptions, isR
   if (problem) throw new TemporaryFailure(`no image decoder can be started: ${problem}`);
   // The operator may have killed it, or the kernel for lack of memory. This image need not be the cause.
   if (isKill('SIGKILL', exit) || isKill('SIGTERM', exit)) throw new Error('the image decoder was killed twice');
-  throw new JobFailure('image_invalid', `The image decoder crashed on this image. ${advice}`);
+  throw new JobFailure('image_invalid', `${crashed} ${advice}`);
 }
 
 /** Recognizes a signal also as bubblewrap and shells report it, as 128 plus its number. */
@@ -138,14 +141,14 @@ class Lane {
     return [...this.#decoders.keys()].flatMap(({ pid }) => pid ?? []);
   }
 
-  async decode(image: Uint8Array, signal: AbortSignal): Promise<Uint8Array> {
+  async decode(image: Uint8Array, signal: AbortSignal): Promise<RawImage> {
     const { size, timeoutMs } = this.options;
     if (this.#busy >= size) await new Promise<void>((resolve) => this.#waiting.push(resolve));
     else this.#busy++;
     try {
       signal.throwIfAborted();
       const decoder = this.#take();
-      return await decoder.call('decode', image, { timeoutMs }).finally(() => this.#giveBack(decoder));
+      return await decoder.decode(image, timeoutMs).finally(() => this.#giveBack(decoder));
     } finally {
       // Pass the slot to the next image that waits, if any.
       const next = this.#waiting.shift();
@@ -173,8 +176,7 @@ class Lane {
       this.#decoders.set(decoder, undefined);
       return decoder;
     }
-    const { limits, niceness, sandbox } = this.options;
-    const decoder = startDecoder(limits, niceness, sandbox);
+    const decoder = new Decoder(this.options);
     this.#decoders.set(decoder, undefined);
     return decoder;
   }
@@ -193,17 +195,6 @@ class Lane {
   #stop(decoder: Decoder): void {
     clearTimeout(this.#decoders.get(decoder));
     this.#decoders.delete(decoder);
-    void decoder.kill();
+    decoder.kill();
   }
-}
-
-/** The package's name finds the module from the built package and from the sources. */
-const decoderFile = createRequire(import.meta.url).resolve('@gen3d/server/decoder');
-
-/** A child process that decodes one image at a time. */
-type Decoder = Child<DecoderFunctions>;
-
-function startDecoder(limits: DecodeLimits, niceness: number, sandbox?: Sandbox): Decoder {
-  const options = { env: decoderEnvironment(), ...sandbox };
-  return new Child('image decoder', () => forkModule(decoderFile, options, [JSON.stringify(limits), String(niceness)]));
 }

@@ -1,10 +1,18 @@
 /** A process that decodes untrusted images, one at a time. It has no secrets, and its crash costs only one job. */
 import { writeFileSync } from 'node:fs';
 import { setPriority } from 'node:os';
-import { configureForOneImage, normalizeImage } from '@gen3d/engine/images';
-import { type Handlers, parentChannel } from '@gen3d/engine/rpc';
+import { configureForOneImage, type DecodedPhoto, decode, EngineError } from '@gen3d/engine/images';
 import { leaveSignalsToParent } from '../processes/child-process.js';
-import { cpuExceededStatus, type DecodeLimits, type DecoderFunctions, memoryExceededStatus } from './messages.js';
+import {
+  cpuExceededStatus,
+  type DecodeLimits,
+  EndOfStreamError,
+  maxRefusalBytes,
+  memoryExceededStatus,
+  readExactly,
+  responseKinds,
+  uint32,
+} from './decoder-protocol.js';
 
 const checkMs = 50;
 
@@ -32,25 +40,60 @@ function residentBytes(): number {
   }
 }
 
+function responseOf({ image: { width, height, data }, transparent }: DecodedPhoto): Buffer[] {
+  const kind = transparent ? responseKinds.rgba : responseKinds.rgb;
+  const pixels = transparent ? Buffer.from(data.buffer, data.byteOffset, data.byteLength) : withoutAlpha(data);
+  return [Buffer.of(kind), uint32(width), uint32(height), pixels];
+}
+
+function withoutAlpha(rgba: Uint8Array): Buffer {
+  const rgb = Buffer.allocUnsafe((rgba.length / 4) * 3);
+  for (let from = 0, to = 0; from < rgba.length; from += 4) {
+    rgb[to++] = rgba[from]!;
+    rgb[to++] = rgba[from + 1]!;
+    rgb[to++] = rgba[from + 2]!;
+  }
+  return rgb;
+}
+
+function refusalOf(error: unknown): Buffer[] {
+  if (!(error instanceof EngineError)) throw error;
+  const { code, message } = error;
+  const text = Buffer.from(JSON.stringify({ code, message: message.slice(0, maxRefusalBytes / 8) }));
+  return [Buffer.of(responseKinds.refused), uint32(text.length), uint32(0), text];
+}
+
+async function respondTo(image: Uint8Array): Promise<Buffer[]> {
+  cpuAtStart = process.cpuUsage();
+  isDecoding = true;
+  try {
+    // No timeout in sharp, which cannot interrupt a decoder. The timer below and the parent process can.
+    return responseOf(await decode(image, { ...limits, timeoutSeconds: 0 }));
+  } catch (error) {
+    return refusalOf(error);
+  } finally {
+    isDecoding = false;
+  }
+}
+
 preferForOutOfMemoryKill();
 setPriority(Number(niceness));
 configureForOneImage();
-// The timer fires during decoding as well, because libvips decodes on its own thread. `unref` lets the process exit.
+// These limits give clear messages. Those of the kernel, which the parent has set, are higher and hold in any case. The
+// timer fires during decoding as well, because libvips decodes on its own thread. `unref` lets the process exit.
 setInterval(() => {
   if (residentBytes() > maxRssBytes) process.exit(memoryExceededStatus);
   const { user, system } = process.cpuUsage(cpuAtStart);
   if (isDecoding && (user + system) / 1_000 > maxCpuMs) process.exit(cpuExceededStatus);
 }, checkMs).unref();
 leaveSignalsToParent();
-parentChannel({
-  async decode(image) {
-    cpuAtStart = process.cpuUsage();
-    isDecoding = true;
-    try {
-      // No timeout in sharp, which cannot interrupt a decoder. The timer above and the parent process can.
-      return await normalizeImage(image, { ...limits, timeoutSeconds: 0 });
-    } finally {
-      isDecoding = false;
-    }
-  },
-} satisfies Handlers<DecoderFunctions>);
+try {
+  for (;;) {
+    const length = await readExactly(process.stdin, 4);
+    const image = await readExactly(process.stdin, length.readUInt32BE());
+    for (const part of await respondTo(image)) process.stdout.write(part);
+  }
+} catch (error) {
+  // The parent has ended, or needs this process no longer.
+  if (!(error instanceof EndOfStreamError)) throw error;
+}

@@ -18,9 +18,9 @@ export function runPreparer(edges: Edges): void {
       const { Preparer } = await import('./preparer.js');
       const { findSandbox } = await import('./sandbox.js');
       const log = createLog(config, logLevel).child({ preparer: id });
-      const { sandbox, text } = await findSandbox(config.decoderSandbox);
+      const { sandbox, isMissing, text } = await findSandbox(config.decoderSandbox);
       if (!sandbox && config.decoderSandbox === 'require') throw new Error(`--decoder-sandbox is require, but ${text}`);
-      log[routineLevel(config)](text);
+      log[isMissing ? 'warn' : routineLevel(config)](text);
       const dirs = openDataDir(config);
       const db = openDatabase(edges.databaseAt(dirs.database), dirs.database, { connections: 3, log });
       const { inputs } = await edges.openFileStores(dirs, config);

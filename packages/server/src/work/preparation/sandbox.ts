@@ -5,15 +5,13 @@ import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import type { Config } from '../../config.js';
 
-/** The options with which `fork` runs a module in the sandbox. */
+/**
+ * Runs a module in the sandbox. The process needs a session of its own: it keeps Ctrl-C from bubblewrap, which would end
+ * on it and take the decoder along, and the terminal from the decoder, which could type into it.
+ */
 export interface Sandbox {
-  readonly execPath: string;
-  readonly execArgv: string[];
-  /**
-   * A session of its own keeps Ctrl-C from bubblewrap, which would end on it and take the decoder along, and the terminal
-   * from the decoder, which could type into it.
-   */
-  readonly detached: true;
+  /** The program and its arguments, to which the path of the module and its arguments are added. */
+  readonly command: readonly string[];
 }
 
 const { resolve } = createRequire(import.meta.url);
@@ -48,13 +46,11 @@ function readablePaths(): string[] {
  * containers and hardened systemd units do not allow new ones, but all the rest.
  */
 const bubblewrap = (): Sandbox => ({
-  execPath: '/bin/sh',
-  execArgv: [
-    ...['-c', startBubblewrap, 'sh', '--unshare-all', '--die-with-parent', '--cap-drop', 'ALL'],
+  command: [
+    ...['/bin/sh', '-c', startBubblewrap, 'sh', '--unshare-all', '--die-with-parent', '--cap-drop', 'ALL'],
     ...readablePaths().flatMap((path) => ['--ro-bind-try', path, path]),
     ...['--remount-ro', '/', '--chdir', '/', '--', process.execPath],
   ],
-  detached: true,
 });
 
 /** Node and libvips need these variables. All others are left out, because they may hold secrets. */
@@ -66,10 +62,11 @@ export function decoderEnvironment(): NodeJS.ProcessEnv {
 }
 
 /** Returns why a decoder cannot run in the sandbox, or undefined if it can. */
-export async function sandboxProblem({ execPath, execArgv }: Sandbox): Promise<string | undefined> {
+export async function sandboxProblem({ command }: Sandbox): Promise<string | undefined> {
+  const [file = '', ...args] = command;
   const load = `import(${JSON.stringify(pathToFileURL(resolve('@gen3d/engine/images')))})`;
   try {
-    await promisify(execFile)(execPath, [...execArgv, '-e', load], { env: decoderEnvironment(), timeout: probeMs });
+    await promisify(execFile)(file, [...args, '-e', load], { env: decoderEnvironment(), timeout: probeMs });
     return undefined;
   } catch (error) {
     const { code, stderr = '', message } = error as Error & { code?: number; stderr?: string };
@@ -82,15 +79,21 @@ export async function sandboxProblem({ execPath, execArgv }: Sandbox): Promise<s
 /** The sandbox for decoders, if there is one, and a sentence about it for the operator. */
 export interface FoundSandbox {
   readonly sandbox?: Sandbox;
+  /** True if there is none although nobody has turned it off and the system could have one. */
+  readonly isMissing: boolean;
   readonly text: string;
 }
 
 /** Finds out whether images can be decoded in a sandbox, by starting one. */
 export async function findSandbox(setting: Config['decoderSandbox']): Promise<FoundSandbox> {
-  const without = (why: string) => ({ text: `images are decoded without a sandbox: ${why}` });
+  const without = (why: string, isMissing = false) => ({
+    isMissing,
+    text: `images are decoded without a sandbox: ${why}`,
+  });
   if (setting === 'off') return without('--decoder-sandbox is off');
   if (process.platform !== 'linux') return without('bubblewrap exists only for Linux');
   const sandbox = bubblewrap();
   const problem = await sandboxProblem(sandbox);
-  return problem === undefined ? { sandbox, text: 'images are decoded in a sandbox, bubblewrap' } : without(problem);
+  if (problem !== undefined) return without(problem, true);
+  return { sandbox, isMissing: false, text: 'images are decoded in a sandbox, bubblewrap' };
 }

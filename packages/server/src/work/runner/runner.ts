@@ -180,7 +180,7 @@ export class Runner {
   async #read({ job, abort }: ActiveJob): Promise<DecodedPhoto> {
     const { inputs, stageTimeoutMs } = this.#options;
     const image = await withStageTimeout('reading the input', stageTimeoutMs, inputs.read(job.id));
-    const photo = await decode(image).catch(throwAsFailure);
+    const photo = await decode(image, { onlyPng: true }).catch(throwAsFailure);
     abort.signal.throwIfAborted();
     return photo;
   }
