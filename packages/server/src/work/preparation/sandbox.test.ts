@@ -7,7 +7,9 @@ test.runIf(process.platform === 'linux')(
   async () => {
     const { PATH } = process.env;
     process.env.PATH = temporaryFolder();
-    onTestFinished(() => void (process.env.PATH = PATH));
+    onTestFinished(() => {
+      process.env.PATH = PATH;
+    });
     expect(await findSandbox('auto')).toEqual({
       isMissing: true,
       text: expect.stringContaining('bubblewrap is not installed'),
