@@ -45,17 +45,26 @@ export class EndOfStreamError extends Error {
 
 /** Reads exactly `length` bytes. Holds no more than these and the stream's small buffer. @throws {EndOfStreamError} */
 export async function readExactly(stream: Readable, length: number): Promise<Buffer> {
-  for (;;) {
-    const bytes = stream.read(length) as Buffer | null;
-    if (bytes?.length === length) return bytes;
-    if (bytes || stream.readableEnded || stream.destroyed) throw new EndOfStreamError('the stream has ended');
-    await new Promise<void>((resolve) => {
-      const events = ['readable', 'end', 'close', 'error'];
-      const done = () => {
-        for (const event of events) stream.off(event, done);
-        resolve();
-      };
-      for (const event of events) stream.on(event, done);
-    });
+  const parts: Buffer[] = [];
+  for (let missing = length; missing > 0; ) {
+    const available = Math.min(missing, stream.readableLength);
+    if (available > 0) {
+      parts.push(stream.read(available) as Buffer);
+      missing -= available;
+    } else if (stream.readableEnded || stream.destroyed) throw new EndOfStreamError('the stream has ended');
+    else await change(stream);
   }
+  return Buffer.concat(parts, length);
+}
+
+/** Resolves when the stream has more bytes, or has ended. */
+function change(stream: Readable): Promise<void> {
+  return new Promise((resolve) => {
+    const events = ['readable', 'end', 'close', 'error'];
+    const done = () => {
+      for (const event of events) stream.off(event, done);
+      resolve();
+    };
+    for (const event of events) stream.on(event, done);
+  });
 }

@@ -51,6 +51,13 @@ test('pixels of the size in the header are the image', async () => {
   expect(Buffer.from(decoded.pixels)).toEqual(Buffer.alloc(3 * 20 * 16, 7));
 });
 
+test('a photo and its pixels may be larger than the buffers of the pipes', async () => {
+  const png = await imageFor(...rgb(1_000, 1_000));
+  png.set(header(0, 1_000, 1_000).subarray(1), 16);
+  const decoded = await openDecoder().decode(png, timeoutMs);
+  expect(Buffer.compare(decoded.pixels, Buffer.alloc(3_000_000, 7))).toBe(0);
+});
+
 test.each(['png', 'jpeg', 'webp', 'gif', 'avif'] as const)(
   'a file in the format %s is not a response',
   async (format) => {
