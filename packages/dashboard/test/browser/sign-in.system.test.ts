@@ -92,18 +92,16 @@ test('a session that the server ends leaves no copies of photos in the browser',
   await page.getByLabel('API key').fill(server.apiKey);
   await page.getByRole('button', { name: 'Sign in' }).click();
   await dropBall(page);
+  // As text, because these tests are compiled without the types of browsers.
   const copies = () =>
-    page.evaluate(
-      () =>
-        new Promise<number>((resolve, reject) => {
-          const opened = indexedDB.open('gen3d', 1);
-          opened.onerror = () => reject(opened.error);
-          opened.onsuccess = () => {
-            const counted = opened.result.transaction('photos').objectStore('photos').count();
-            counted.onsuccess = () => resolve(counted.result);
-          };
-        }),
-    );
+    page.evaluate(`new Promise((resolve, reject) => {
+      const opened = indexedDB.open('gen3d', 1);
+      opened.onerror = () => reject(opened.error);
+      opened.onsuccess = () => {
+        const counted = opened.result.transaction('photos').objectStore('photos').count();
+        counted.onsuccess = () => resolve(counted.result);
+      };
+    })`);
   await expect.poll(copies).toBe(1);
   await page.context().clearCookies();
   await page.reload();
