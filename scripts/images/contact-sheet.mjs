@@ -13,6 +13,7 @@ export const views = {
   front: { yawRadians: 0, pitchRadians: 0.15 },
   side: { yawRadians: Math.PI / 2, pitchRadians: 0.15 },
   back: { yawRadians: Math.PI, pitchRadians: 0.15 },
+  backQuarter: { yawRadians: Math.PI + 0.56, pitchRadians: 0.3 },
   top: { yawRadians: 0, pitchRadians: 1.45 },
 };
 
@@ -34,18 +35,37 @@ const background = '#fff';
 export async function contactSheet(pairs, { size = 320, sides = defaultSides, quality = 86 } = {}) {
   const tiles = [];
   for (const { photo, glb } of pairs) {
-    const { mesh, baseColor } = await readGlb(readFileSync(glb));
-    const upright = sharp(photo).rotate().flatten({ background });
-    tiles.push(await upright.resize(size, size, { fit: 'contain', background }).png().toBuffer());
-    for (const side of sides) {
-      const { data } = renderView(mesh, baseColor, { width: size, height: size, supersample: 2, ...views[side] });
-      const render = sharp(data, { raw: { width: size, height: size, channels: 4 } });
-      tiles.push(await render.png().toBuffer());
-    }
+    tiles.push(await photoTile(photo, size), ...(await modelTiles(glb, { size, sides })));
   }
   return tile(tiles, 1 + sides.length, size)
     .jpeg({ quality, mozjpeg: true })
     .toBuffer();
+}
+
+/**
+ * Fits a photo into a square of white.
+ *
+ * @param {string} photo path
+ * @param {number} size width and height in pixels
+ */
+export const photoTile = (photo, size) =>
+  sharp(photo).rotate().flatten({ background }).resize(size, size, { fit: 'contain', background }).png().toBuffer();
+
+/**
+ * Renders a model from several sides.
+ *
+ * @param {string} glb path
+ * @param {{ size: number, sides: readonly Side[] }} options `size` is the width and height of each image in pixels
+ */
+export async function modelTiles(glb, { size, sides }) {
+  const { mesh, baseColor } = await readGlb(readFileSync(glb));
+  const tiles = sides.map((side) => {
+    const { data } = renderView(mesh, baseColor, { width: size, height: size, supersample: 2, ...views[side] });
+    return sharp(data, { raw: { width: size, height: size, channels: 4 } })
+      .png()
+      .toBuffer();
+  });
+  return Promise.all(tiles);
 }
 
 /**

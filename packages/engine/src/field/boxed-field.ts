@@ -52,6 +52,7 @@ export function boxedField(
     bounds: { min: [-halfExtent, -halfExtent, -halfExtent], max: [halfExtent, halfExtent, halfExtent] },
     elevation,
     projects: true,
+    bumpyBehind: false,
     evaluate: (points, density) =>
       inChunks(points, (decoded, start, end) => {
         for (let i = start, p = 3 * start; i < end; i++, p += 3) {

@@ -151,12 +151,21 @@ export function columnsField(
     distanceInside,
   };
   const completed = raw.elevation === undefined ? undefined : complete(predicted, view, bounds, raw.elevation);
-  const { density, camera: seenBy, elevation } = completed ?? { density: predicted, camera: view.camera };
+  const {
+    density,
+    camera: seenBy,
+    elevation,
+  } = completed ?? {
+    density: predicted,
+    camera: view.camera,
+    elevation: raw.elevation === undefined ? undefined : learnedElevation(raw.elevation),
+  };
   return {
     threshold,
     camera: seenBy,
     elevation,
     projects: false,
+    bumpyBehind: !completed,
     bounds: completed?.bounds ?? bounds,
     async evaluate(points, values) {
       for (let i = 0, p = 0; i < values.length; i++, p += 3) {
@@ -177,13 +186,11 @@ export function columnsField(
 }
 
 /** Completes the far side, if the object is a cuboid or a solid of revolution. */
-function complete(density: Density, view: View, bounds: Box, elevationRadians: number): Completed {
+function complete(density: Density, view: View, bounds: Box, elevationRadians: number): Completed | undefined {
   const seen = see(density, view, bounds);
   return (
     completeRevolution(density, view, seen, bounds, elevationRadians) ??
-    completeCuboid(density, view, seen, bounds, elevationRadians) ?? {
-      ...{ density, camera: view.camera, bounds, elevation: learnedElevation(elevationRadians) },
-    }
+    completeCuboid(density, view, seen, bounds, elevationRadians)
   );
 }
 

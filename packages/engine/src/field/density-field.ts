@@ -35,6 +35,11 @@ export interface DensityField {
    */
   readonly projects: boolean;
   /**
+   * Whether the surface that the photo does not show is bumpy, because a network guesses its depth separately for each
+   * position of the image. It is then faired; see `fair`. False for completed solids, whose edges are meant.
+   */
+  readonly bumpyBehind: boolean;
+  /**
    * Evaluates the density.
    *
    * @param points [3·N] camera-space positions

@@ -31,6 +31,7 @@ export function inflate(cutout: Cutout): DensityField {
     camera,
     elevation: { radians: 0, spreadRadians: 0 },
     projects: false,
+    bumpyBehind: false,
     bounds: { min: [-widest, -widest, -thickest], max: [widest, widest, thickest] },
     async evaluate(points, density) {
       for (let i = 0, p = 0; i < density.length; i++, p += 3) {

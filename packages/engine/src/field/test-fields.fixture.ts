@@ -13,6 +13,7 @@ export const fieldOf = (density: Density, threshold = 0): DensityField => ({
   camera: { distance: 3, halfTangent: 0.2 },
   elevation: undefined,
   projects: true,
+  bumpyBehind: false,
   async evaluate(points, values) {
     for (let i = 0, p = 0; i < values.length; i++, p += 3) {
       values[i] = density(points[p]!, points[p + 1]!, points[p + 2]!);

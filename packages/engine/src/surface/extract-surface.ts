@@ -3,6 +3,7 @@ import type { TriangleMesh } from '../base/mesh.js';
 import type { DensityField } from '../field/density-field.js';
 import { type SampledGrid, sampleGrid } from '../field/sample-grid.js';
 import { clean } from './clean.js';
+import { fair } from './fair.js';
 import { joinParts } from './join-parts.js';
 import { marchingCubes } from './marching-cubes.js';
 import { projectOntoField } from './project.js';
@@ -10,9 +11,9 @@ import { simplify } from './simplify.js';
 import { smooth } from './smooth.js';
 
 // Turns a sampled field into a mesh that can be printed: closed, wound outward, in one surface per part, within the
-// triangle limit. The order matters: marching cubes, cleaning, joining parts, smoothing, simplifying, and moving
-// vertices back onto the field, because each step relies on what the one before guarantees, and the last ones need a
-// 2-manifold.
+// triangle limit. The order matters: marching cubes, cleaning, joining parts, smoothing, simplifying, moving vertices
+// back onto the field, and fairing the hidden side, because each step relies on what the one before guarantees, and the
+// last ones need a 2-manifold.
 
 /**
  * Ten passes smooth over a few cells. The steps of a field that was interpolated have a fixed size in space, so
@@ -58,7 +59,10 @@ export async function extractSurface(
     }
     const smoothed = smooth(raw, smoothingPasses(field, grid.resolution));
     const { mesh, withinBudget } = await simplify(smoothed, maxTriangles, tolerance * grid.cell);
-    if (withinBudget) return field.projects ? projectOntoField(mesh, field, grid.scale, grid.cell) : mesh;
+    if (withinBudget) {
+      const projected = field.projects ? await projectOntoField(mesh, field, grid.scale, grid.cell) : mesh;
+      return field.bumpyBehind ? fair(projected, grid, field.threshold, field.camera) : projected;
+    }
     const resolution = Math.floor(grid.resolution / 2);
     if (resolution < minResolution) {
       throw new EngineError(

@@ -1,6 +1,7 @@
-import { normalOf, type TriangleMesh } from '../base/mesh.js';
+import type { TriangleMesh } from '../base/mesh.js';
 import type { DensityField, DensityScale } from '../field/density-field.js';
 import { vertexNormals } from './normals.js';
+import { undoFolded } from './undo-folded.js';
 
 /** Maximum move of a vertex, as a share of a cell. Beyond it, the slope is not reliable. */
 const maxMove = 0.5;
@@ -46,30 +47,6 @@ export async function projectOntoField(
     const step = cell * Math.min(Math.max(cells, -maxMove), maxMove);
     for (let axis = 3 * vertex; axis < 3 * vertex + 3; axis++) projected[axis]! += step * normals[axis]!;
   }
-  while (undoFolded(projected, positions, indices) > 0);
+  while (undoFolded(projected, positions, indices, minCosine) > 0);
   return { positions: projected, indices };
-}
-
-/** Moves the corners of folded triangles back. @returns the number of moved vertices */
-function undoFolded(projected: Float32Array, positions: Float32Array, indices: Uint32Array): number {
-  let undone = 0;
-  const before = new Float64Array(3);
-  const after = new Float64Array(3);
-  for (let t = 0; t < indices.length; t += 3) {
-    normalOf(positions, indices, t, before);
-    normalOf(projected, indices, t, after);
-    const product = before[0]! * after[0]! + before[1]! * after[1]! + before[2]! * after[2]!;
-    const lengths = Math.hypot(before[0]!, before[1]!, before[2]!) * Math.hypot(after[0]!, after[1]!, after[2]!);
-    if (product > minCosine * lengths) continue;
-    for (let corner = t; corner < t + 3; corner++) {
-      const from = 3 * indices[corner]!;
-      let moved = false;
-      for (let axis = from; axis < from + 3; axis++) {
-        moved ||= projected[axis] !== positions[axis];
-        projected[axis] = positions[axis]!;
-      }
-      if (moved) undone++;
-    }
-  }
-  return undone;
 }

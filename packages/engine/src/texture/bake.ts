@@ -22,7 +22,10 @@ const mirroredDepthBias = 0.03;
 /** Largest difference, in sRGB values of 0..1: the two sides are lit differently even if their colors are equal. */
 const maxMirroredDifference = 0.16;
 
-/** How fast corrections of colors fade with the distance from the visible surface. */
+/** Weight of the decoder's colors against the mean of the neighbors', where the photo shows nothing. */
+const decoderTrust = 0.02;
+
+/** How fast corrections of mirrored colors fade with the distance from the visible surface. */
 const correctionFade = 0.01;
 
 export interface BakeOptions {
@@ -40,7 +43,8 @@ export interface BakeOptions {
  * 1. The photo where it shows the surface, fading out at grazing angles.
  * 2. For a symmetric object, the photo of the other side, corrected to meet the photo without a step. It shows details
  *    on the far side, such as the load of the truck in `examples/photos` and the windows of a car.
- * 3. The decoder's colors, if it has any, corrected in the same way.
+ * 3. The photo's colors at the border of what it shows, spread along the surface, and drawn a little to the decoder's
+ *    colors, if it has any: these repeat eyes, labels and lenses of the front as blotches.
  * 4. On the far side, the photo as if seen through the object; between the sides, where that would smear edge pixels,
  *    colors spread along the surface.
  *
@@ -78,7 +82,9 @@ export function bake(
   if (mirror && correction) layers.push({ image: photo, projection: mirror.projection, weight: 'seen', correction });
 
   if (decoderColors) {
-    return paint(mesh, surface, textureSize, layers, corrected(closed, decoderColors.map(linearOfSrgb), known));
+    const guesses = decoderColors.map(linearOfSrgb);
+    const trust = new Float32Array(own.seen.length).fill(decoderTrust);
+    return paint(mesh, surface, textureSize, layers, fillUnlit(closed, { ...known, guesses, trust }));
   }
   const behind = blur(photo);
   const guesses = lookAtVertices(surface, projection, behind).colors;
@@ -184,15 +190,6 @@ function spreadDifference(mesh: TriangleMesh, to: Float32Array, from: Float32Arr
     guesses: new Float32Array(to.length),
     trust: new Float32Array(known.length).fill(correctionFade),
   });
-}
-
-/**
- * Corrects the decoder's colors: where the photo shows the surface, by the difference, and elsewhere by that difference
- * spread over the rest. The border shows no step, and the decoder's own pattern stays.
- */
-function corrected(mesh: TriangleMesh, decoder: Float32Array, { colors, seen }: SeenColors) {
-  const correction = spreadDifference(mesh, colors, decoder, seen);
-  return correction.map((value, i) => Math.min(Math.max(decoder[i]! + value, 0), 1));
 }
 
 /** A source of colors, which gets the share that the layers before it leave. */

@@ -174,6 +174,28 @@ describe('the base color texture', () => {
   });
 });
 
+test("marks among the decoder's colors fade where the photo shows nothing", () => {
+  const closed = clean(meshOf(24, ball(0.8)));
+  const normals = vertexNormals(closed);
+  const mesh = unwrap(closed, normals, camera, textureSize);
+  const red = [200, 30, 30] as const;
+  const cutout = paintCutout(256, () => [...red, 255]);
+  // A blue eye in the middle of the far side, as a network repeats one of the front.
+  const isEye = (vertex: number) => closed.positions[3 * vertex + 2]! < -0.78;
+  const decoderColors = closed.positions.map(
+    (_, i) => (isEye(Math.floor(i / 3)) ? [0, 0, 1] : red.map((c) => c / 255))[i % 3]!,
+  );
+  const { width, data } = bake(mesh, closed, normals, cutout, camera, { textureSize, decoderColors });
+  let farthest = 0;
+  for (let i = 0; i < mesh.positions.length / 3; i++) {
+    if (mesh.positions[3 * i + 2]! < mesh.positions[3 * farthest + 2]!) farthest = i;
+  }
+  const [column, row] = [mesh.uvs[2 * farthest]! * width, mesh.uvs[2 * farthest + 1]! * width].map(Math.floor);
+  const [r, , b] = data.subarray(4 * (row! * width + column!), 4 * (row! * width + column!) + 3);
+  expect(r).toBeGreaterThan(150);
+  expect(b).toBeLessThan(130);
+});
+
 describe('the base color of the hidden side of a slanted egg', () => {
   const red = [200, 30, 30] as const;
   const blue = [30, 30, 200] as const;
