@@ -186,7 +186,10 @@ export class Engine {
     const baseColor = await stage('bake', async () => {
       const decoderColors = await colorsAt(field, closed.positions);
       const mirrors = mirrorsOf(closed, elevationRadians);
-      return bake(mesh, closed, normals, cutout, field.camera, { textureSize, decoderColors, mirrors });
+      return bake(mesh, closed, normals, cutout, field.camera, {
+        ...{ textureSize, decoderColors, mirrors },
+        decoderRepeatsFront: field.colorsRepeatFront,
+      });
     });
     const { model, toModel } = pose(mesh, elevationRadians);
     const glb = await stage('write', async () => {

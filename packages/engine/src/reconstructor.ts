@@ -111,6 +111,7 @@ export function withColorsOf(guide: DensityField | undefined, field: DensityFiel
   const halfWidth = guide.camera.distance * guide.camera.halfTangent;
   return {
     ...field,
+    colorsRepeatFront: true,
     evaluateColors(points, colors) {
       // These points are on the plane through the guide's origin.
       const positions = new Float32Array(points.length);

@@ -173,6 +173,7 @@ export function columnsField(
       }
     },
     ...(backColor && {
+      colorsRepeatFront: true,
       async evaluateColors(points: Float32Array, colors: Float32Array) {
         for (let p = 0; p < points.length; p += 3) {
           const scale = 1 / ((seenBy.distance - points[p + 2]!) * seenBy.halfTangent);

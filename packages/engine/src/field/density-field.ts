@@ -47,6 +47,11 @@ export interface DensityField {
    */
   evaluate(points: Float32Array, density: Float32Array): Promise<void>;
   /**
+   * Whether the colors depend only on the position in the image. They then repeat marks of the front on the far side,
+   * such as eyes and labels.
+   */
+  readonly colorsRepeatFront?: boolean;
+  /**
    * Evaluates the reconstructor's guess of the object's color, for parts that the photo does not show. Absent if it has
    * none.
    *

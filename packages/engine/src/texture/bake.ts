@@ -22,10 +22,10 @@ const mirroredDepthBias = 0.03;
 /** Largest difference, in sRGB values of 0..1: the two sides are lit differently even if their colors are equal. */
 const maxMirroredDifference = 0.16;
 
-/** Weight of the decoder's colors against the mean of the neighbors', where the photo shows nothing. */
+/** Weight of a decoder's colors that repeat the front, against the mean of the neighbors' colors. */
 const decoderTrust = 0.02;
 
-/** How fast corrections of mirrored colors fade with the distance from the visible surface. */
+/** How fast corrections of colors fade with the distance from the visible surface. */
 const correctionFade = 0.01;
 
 export interface BakeOptions {
@@ -33,6 +33,8 @@ export interface BakeOptions {
   readonly textureSize: number;
   /** [3·V] the reconstructor's guess for the vertices of the closed mesh, sRGB in 0..1. */
   readonly decoderColors?: Float32Array | undefined;
+  /** Whether the decoder's colors depend only on the position in the photo; see `DensityField.colorsRepeatFront`. */
+  readonly decoderRepeatsFront?: boolean | undefined;
   /** Planes in which the shape is nearly its own mirror image, the best first. */
   readonly mirrors?: readonly MirrorPlane[];
 }
@@ -43,8 +45,9 @@ export interface BakeOptions {
  * 1. The photo where it shows the surface, fading out at grazing angles.
  * 2. For a symmetric object, the photo of the other side, corrected to meet the photo without a step. It shows details
  *    on the far side, such as the load of the truck in `examples/photos` and the windows of a car.
- * 3. The photo's colors at the border of what it shows, spread along the surface, and drawn a little to the decoder's
- *    colors, if it has any: these repeat eyes, labels and lenses of the front as blotches.
+ * 3. The decoder's colors, if it has any, corrected in the same way. If they repeat the front, so that eyes, labels and
+ *    lenses appear as blotches behind, the photo's colors at the border of what it shows are spread along the surface
+ *    instead, drawn a little to the decoder's.
  * 4. On the far side, the photo as if seen through the object; between the sides, where that would smear edge pixels,
  *    colors spread along the surface.
  *
@@ -59,7 +62,7 @@ export function bake(
   closedNormals: Float32Array,
   cutout: Cutout,
   camera: Camera,
-  { textureSize, decoderColors, mirrors = [] }: BakeOptions,
+  { textureSize, decoderColors, decoderRepeatsFront = false, mirrors = [] }: BakeOptions,
 ): RgbaImage {
   const surface = { ...closed, normals: closedNormals };
   const map = depthMap(closed, photoView(camera, depthMapSize));
@@ -84,7 +87,10 @@ export function bake(
   if (decoderColors) {
     const guesses = decoderColors.map(linearOfSrgb);
     const trust = new Float32Array(own.seen.length).fill(decoderTrust);
-    return paint(mesh, surface, textureSize, layers, fillUnlit(closed, { ...known, guesses, trust }));
+    const colors = decoderRepeatsFront
+      ? fillUnlit(closed, { ...known, guesses, trust })
+      : corrected(closed, guesses, known);
+    return paint(mesh, surface, textureSize, layers, colors);
   }
   const behind = blur(photo);
   const guesses = lookAtVertices(surface, projection, behind).colors;
@@ -190,6 +196,15 @@ function spreadDifference(mesh: TriangleMesh, to: Float32Array, from: Float32Arr
     guesses: new Float32Array(to.length),
     trust: new Float32Array(known.length).fill(correctionFade),
   });
+}
+
+/**
+ * Corrects the decoder's colors: where the photo shows the surface, by the difference, and elsewhere by that difference
+ * spread over the rest. The border shows no step, and the decoder's own pattern stays.
+ */
+function corrected(mesh: TriangleMesh, decoder: Float32Array, { colors, seen }: SeenColors) {
+  const correction = spreadDifference(mesh, colors, decoder, seen);
+  return correction.map((value, i) => Math.min(Math.max(decoder[i]! + value, 0), 1));
 }
 
 /** A source of colors, which gets the share that the layers before it leave. */

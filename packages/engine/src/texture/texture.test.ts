@@ -185,7 +185,9 @@ test("marks among the decoder's colors fade where the photo shows nothing", () =
   const decoderColors = closed.positions.map(
     (_, i) => (isEye(Math.floor(i / 3)) ? [0, 0, 1] : red.map((c) => c / 255))[i % 3]!,
   );
-  const { width, data } = bake(mesh, closed, normals, cutout, camera, { textureSize, decoderColors });
+  const { width, data } = bake(mesh, closed, normals, cutout, camera, {
+    ...{ textureSize, decoderColors, decoderRepeatsFront: true },
+  });
   let farthest = 0;
   for (let i = 0; i < mesh.positions.length / 3; i++) {
     if (mesh.positions[3 * i + 2]! < mesh.positions[3 * farthest + 2]!) farthest = i;
