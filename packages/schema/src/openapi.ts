@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { GalleryCounts, GalleryJob, GalleryPage, jobGroups } from './dashboard.js';
 import * as api from './index.js';
 import { maxLabelLength } from './label.js';
 import { samplerLimits } from './sampler.js';
@@ -34,11 +35,14 @@ const names = [
   'Ulid',
   'WebhookEndpoint',
 ] as const satisfies readonly (keyof typeof api)[];
+/** These are of gen3d's own routes, which the contract does not have. */
+const ownSchemas = { GalleryCounts, GalleryJob, GalleryPage };
 const schemas: Pick<typeof api, (typeof names)[number]> = api;
 
 function componentSchemas(): JsonObject {
   const registry = z.registry<{ id: string }>();
   for (const id of names) registry.add(schemas[id], { id });
+  for (const [id, schema] of Object.entries(ownSchemas)) registry.add(schema, { id });
   const { schemas: components } = z.toJSONSchema(registry, {
     target: 'draft-2020-12',
     // Requests as clients send them. 'output' would also forbid additional fields in responses.
@@ -55,10 +59,6 @@ const digits: JsonObject = { type: 'string', pattern: '^\\d+$' };
 const headers = {
   'x-request-id': { description: 'Identifies this request in the server’s log.', schema: { type: 'string' } },
   'retry-after': { description: 'Seconds to wait before the next request.', schema: digits },
-  'retry-after-ms': {
-    description: 'Milliseconds to wait before the next request, if the end of the job can be estimated.',
-    schema: digits,
-  },
   'x-gen3d-queue-position': {
     description:
       'Position of a waiting job in the queue of all accounts: 1 is the next. Absent if the job is far back.',
@@ -81,7 +81,9 @@ const headers = {
 const withHeaders = (...used: readonly (keyof typeof headers)[]): JsonObject =>
   Object.fromEntries(['x-request-id', ...used].map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 
-const ref = (id: (typeof names)[number] | 'GatewayRefusal' | 'CreateJobRequest'): JsonObject => ({
+const ref = (
+  id: (typeof names)[number] | keyof typeof ownSchemas | 'GatewayRefusal' | 'CreateJobRequest',
+): JsonObject => ({
   $ref: `#/components/schemas/${id}`,
 });
 const json = (schema: JsonObject): JsonObject => ({ 'application/json': { schema } });
@@ -92,10 +94,10 @@ const response = (description: string, schema: JsonObject, ...used: readonly (ke
 });
 
 /** Describes an error body with one of these codes. */
-const withCode = (body: 'ErrorBody' | 'InsufficientBalanceBody', ...codes: readonly api.ErrorCode[]): JsonObject => ({
+const withCode = (body: 'ErrorBody' | 'InsufficientBalanceBody', ...codes: readonly string[]): JsonObject => ({
   allOf: [ref(body), { properties: { error: { properties: { code: { enum: codes } } } } }],
 });
-const errorResponse = (description: string, ...codes: readonly api.ErrorCode[]): JsonObject =>
+const errorResponse = (description: string, ...codes: readonly string[]): JsonObject =>
   response(description, withCode('ErrorBody', ...codes));
 /** Describes an error body of the gateway. */
 const refusal = ({ message }: { message: string }): JsonObject => ({
@@ -139,6 +141,36 @@ const inQuery = (name: string, description: string, schema: JsonObject): JsonObj
   schema,
 });
 
+const jobId: JsonObject = { name: 'id', in: 'path', required: true, description: 'The `job_id`.', schema: ref('Ulid') };
+const pageParameters: readonly JsonObject[] = [
+  inQuery('limit', 'The number of jobs per page.', {
+    type: 'integer',
+    minimum: limits.pageSize.min,
+    maximum: limits.pageSize.max,
+    default: limits.pageSize.default,
+  }),
+  inQuery('cursor', 'The `next_cursor` of the previous page.', { type: 'string', pattern: '^[A-Za-z0-9_-]+$' }),
+];
+const inHeader = (name: string, description: string): JsonObject => ({
+  name,
+  in: 'header',
+  required: false,
+  description,
+  schema: { type: 'string' },
+});
+const samplerParameter = inHeader(
+  'X-Gen3d-Sampler',
+  `For networks that make a model in steps: \`seed=0\` to \`${samplerLimits.seed.max}\`, \`steps=1\` to \`${samplerLimits.steps.max}\`, or both, joined by \`&\`.`,
+);
+const unknownJob: JsonObject = {
+  '400': errorResponse('The path or a header is invalid.', 'invalid_request'),
+  '404': errorResponse('The job does not exist, or it belongs to another account.', 'not_found'),
+};
+const insufficientBalance = response(
+  'The balance is below the minimum.',
+  withCode('InsufficientBalanceBody', 'insufficient_balance'),
+);
+
 const paths: JsonObject = {
   '/v1/jobs': {
     post: jobs({
@@ -153,36 +185,19 @@ const paths: JsonObject = {
           description: `A name for the job, as percent-encoded UTF-8: at most ${maxLabelLength} characters. Only routes outside this API return it.`,
           schema: { type: 'string' },
         },
-        {
-          name: 'X-Gen3d-Sampler',
-          in: 'header',
-          description: `For networks that make a model in steps: \`seed=0\` to \`${samplerLimits.seed.max}\`, \`steps=1\` to \`${samplerLimits.steps.max}\`, or both, joined by \`&\`.`,
-          schema: { type: 'string' },
-        },
+        samplerParameter,
       ],
       body: ref('CreateJobRequest'),
       responses: {
         '202': response('The job is accepted.', ref('CreateJobResponse')),
         '400': errorResponse('Malformed JSON, or an invalid field. The message names the field.', 'invalid_request'),
-        '402': response(
-          'The balance is below the minimum.',
-          withCode('InsufficientBalanceBody', 'insufficient_balance'),
-        ),
+        '402': insufficientBalance,
       },
     }),
     get: jobs({
       id: 'listJobs',
       summary: 'List jobs, newest first',
-      parameters: [
-        inQuery('status', 'Only jobs with this status.', ref('JobStatus')),
-        inQuery('limit', 'The number of jobs per page.', {
-          type: 'integer',
-          minimum: limits.pageSize.min,
-          maximum: limits.pageSize.max,
-          default: limits.pageSize.default,
-        }),
-        inQuery('cursor', 'The `next_cursor` of the previous page.', { type: 'string', pattern: '^[A-Za-z0-9_-]+$' }),
-      ],
+      parameters: [inQuery('status', 'Only jobs with this status.', ref('JobStatus')), ...pageParameters],
       responses: {
         '200': response('A page of jobs.', ref('ListJobsResponse')),
         '400': errorResponse(
@@ -197,18 +212,10 @@ const paths: JsonObject = {
     get: jobs({
       id: 'getJob',
       summary: 'Retrieve a job',
-      parameters: [{ name: 'id', in: 'path', required: true, description: 'The `job_id`.', schema: ref('Ulid') }],
+      parameters: [jobId],
       responses: {
-        '200': response(
-          'The job.',
-          ref('Task'),
-          'retry-after',
-          'retry-after-ms',
-          'x-gen3d-queue-position',
-          'x-gen3d-stage',
-        ),
-        '400': errorResponse('The path is not validly percent-encoded.', 'invalid_request'),
-        '404': errorResponse('The job does not exist, or it belongs to another account.', 'not_found'),
+        '200': response('The job.', ref('Task'), 'retry-after', 'x-gen3d-queue-position', 'x-gen3d-stage'),
+        ...unknownJob,
       },
     }),
   },
@@ -271,6 +278,152 @@ const paths: JsonObject = {
   },
 };
 
+/** An operation of gen3d's own server, which other servers of the contract do not have. */
+const own = (details: Operation): JsonObject => ({ ...operation('gen3d', details), 'x-gen3d-only': true });
+
+const changed = response('How many jobs changed.', {
+  type: 'object',
+  properties: { changed: { type: 'integer' } },
+  required: ['changed'],
+});
+const setHidden = (id: string, summary: string): JsonObject =>
+  own({
+    id,
+    summary,
+    body: {
+      type: 'object',
+      properties: {
+        task_ids: { type: 'array', items: { type: 'string' }, minItems: 1, maxItems: limits.pageSize.max },
+      },
+      required: ['task_ids'],
+    },
+    responses: {
+      '200': changed,
+      '400': errorResponse('An invalid field, which the message names.', 'invalid_request'),
+    },
+  });
+
+const stream = (details: Pick<Operation, 'id' | 'summary' | 'parameters'>, others: JsonObject): JsonObject =>
+  own({
+    ...details,
+    description:
+      'Server-sent events. `id` is the event’s id, and `data` is a TaskUpdatedEvent. The server sends a comment at least every 10 seconds.',
+    parameters: [...(details.parameters ?? []), inHeader('Last-Event-ID', 'Continues after this event.')],
+    responses: {
+      '200': {
+        description: 'The stream of events.',
+        headers: withHeaders(),
+        content: { 'text/event-stream': { schema: { type: 'string' } } },
+      },
+      '400': errorResponse('A header is invalid.', 'invalid_request'),
+      ...others,
+    },
+  });
+
+const noContent = (description: string): JsonObject => ({ description, headers: withHeaders() });
+
+/** Routes of docs/job-list.md and docs/webhooks.md. */
+const ownPaths: JsonObject = {
+  '/gen3d/jobs': {
+    get: own({
+      id: 'searchJobs',
+      summary: 'Search and count jobs',
+      parameters: [
+        inQuery('search', 'Only jobs whose label contains this text, or whose id starts with it.', { type: 'string' }),
+        inQuery('id', 'Only jobs whose id starts with this.', { type: 'string' }),
+        inQuery('group', 'Only jobs of this group. Canceled jobs are in `failed`.', { enum: jobGroups }),
+        inQuery('status', 'Only jobs with this status.', ref('JobStatus')),
+        inQuery('visibility', 'Which jobs, by whether they are hidden.', {
+          enum: ['visible', 'hidden', 'all'],
+          default: 'visible',
+        }),
+        inQuery('sort', 'The order of the jobs.', { enum: ['newest', 'oldest', 'name'], default: 'newest' }),
+        ...pageParameters,
+      ],
+      responses: {
+        '200': response('A page of jobs.', ref('GalleryPage')),
+        '400': errorResponse('A parameter is invalid.', 'invalid_request', 'invalid_cursor'),
+      },
+    }),
+  },
+  '/gen3d/jobs/hide': { post: setHidden('hideJobs', 'Hide jobs from the gallery') },
+  '/gen3d/jobs/unhide': { post: setHidden('unhideJobs', 'Show hidden jobs again') },
+  '/gen3d/jobs/{id}': {
+    get: own({
+      id: 'getGalleryJob',
+      summary: 'Retrieve a job with its label and what can be done with it',
+      parameters: [jobId],
+      responses: { '200': response('The job.', ref('GalleryJob')), ...unknownJob },
+    }),
+    delete: own({
+      id: 'deleteJob',
+      summary: 'Delete a job with its model, photo, label and events',
+      description: 'Repeating the request does nothing.',
+      parameters: [jobId],
+      responses: {
+        '204': noContent('The job is deleted.'),
+        ...unknownJob,
+        '409': errorResponse('The job is in inference. Cancel it first.', 'not_deletable'),
+      },
+    }),
+  },
+  '/gen3d/jobs/{id}/cancel': {
+    post: own({
+      id: 'cancelJob',
+      summary: 'Cancel an unfinished job, which then costs nothing',
+      parameters: [jobId],
+      responses: {
+        '200': response('The canceled job.', ref('GalleryJob')),
+        ...unknownJob,
+        '409': errorResponse('The job is finished.', 'not_cancelable'),
+      },
+    }),
+  },
+  '/gen3d/jobs/{id}/retry': {
+    post: own({
+      id: 'retryJob',
+      summary: 'Create a job with the photo of a finished one',
+      parameters: [
+        jobId,
+        samplerParameter,
+        inHeader('Idempotency-Key', 'A repeated request with the same key returns the same job.'),
+      ],
+      responses: {
+        '202': response('The new job is accepted.', ref('CreateJobResponse')),
+        '402': insufficientBalance,
+        ...unknownJob,
+        '409': errorResponse('The job is not finished, or its photo is gone.', 'not_retryable'),
+      },
+    }),
+  },
+  '/gen3d/jobs/{id}/share': {
+    put: own({
+      id: 'shareJob',
+      summary: 'Give a finished model a public page',
+      parameters: [jobId],
+      responses: { '200': response('The job, with its `share_path`.', ref('GalleryJob')), ...unknownJob },
+    }),
+    delete: own({
+      id: 'unshareJob',
+      summary: 'Remove the public page of a model',
+      parameters: [jobId],
+      responses: { '204': noContent('The model has no public page.'), '400': unknownJob['400'] as JsonObject },
+    }),
+  },
+  '/gen3d/jobs/{id}/events': {
+    get: stream(
+      { id: 'streamJobEvents', summary: 'Stream the events of a job, until its last one', parameters: [jobId] },
+      {
+        '204': noContent('The job has ended, and its last event is the one in Last-Event-ID.'),
+        '404': unknownJob['404'] as JsonObject,
+      },
+    ),
+  },
+  '/gen3d/events': {
+    get: stream({ id: 'streamEvents', summary: 'Stream the events of all jobs, from the next one on' }, {}),
+  },
+};
+
 const delivery = (id: string, summary: string, event: JsonObject): JsonObject => ({
   post: {
     operationId: id,
@@ -315,8 +468,18 @@ export function openApiDocument(): JsonObject {
     },
     servers: [{ url: '/', description: 'The server that served this document' }],
     security: [{ bearer: [] }, { apiKey: [] }],
-    tags: [{ name: 'jobs' }, { name: 'balance' }, { name: 'webhook endpoint' }, { name: 'events' }],
-    paths,
+    tags: [
+      { name: 'jobs', description: 'Create jobs, and poll them.' },
+      { name: 'balance', description: 'What the account has, and what jobs cost.' },
+      { name: 'webhook endpoint', description: 'Where the server posts events.' },
+      { name: 'events', description: 'What the server posts to the endpoint.' },
+      {
+        name: 'gen3d',
+        description:
+          'Routes of gen3d’s own server, beside the contract, marked with `x-gen3d-only`. Versions add fields and values, and remove none before the next major version.',
+      },
+    ],
+    paths: { ...paths, ...ownPaths },
     webhooks: {
       'task.updated': delivery('taskUpdated', 'A job changed its status or progress', ref('TaskUpdatedEvent')),
       ping: delivery('ping', 'The ping that a webhook test asked for', ref('PingEvent')),
@@ -346,7 +509,7 @@ export function openApiDocument(): JsonObject {
       },
       schemas: {
         ...componentSchemas(),
-        CreateJobRequest: { oneOf: [ref('ImageTo3dRequest'), ref('ReservedTypeRequest')] },
+        CreateJobRequest: { anyOf: [ref('ImageTo3dRequest'), ref('ReservedTypeRequest')] },
         GatewayRefusal: {
           description: 'Rejected before reaching the API. Does not have the standard error shape.',
           type: 'object',
