@@ -19,6 +19,8 @@ export interface EventsOptions {
   readonly signal?: AbortSignal | undefined;
   /** Called when the connection broke or the server is unavailable. The stream continues when it is back. */
   readonly onRetry?: ((error: Error) => void) | undefined;
+  /** Called whenever the server has sent something: at once, and at least every 10 s also without an event. */
+  readonly onContact?: (() => void) | undefined;
 }
 
 const firstByteMs = 10_000;
@@ -27,11 +29,9 @@ const silenceMs = 25_000;
 const minPauseMs = 1_000;
 const maxPauseMs = 30_000;
 
-/** @param onContact called whenever the server has sent something */
 export async function* readEvents(
   transport: Transport,
-  { jobId, lastEventId, signal = new AbortController().signal, onRetry }: EventsOptions,
-  onContact: () => void = () => {},
+  { jobId, lastEventId, signal = new AbortController().signal, onRetry, onContact }: EventsOptions,
 ): AsyncGenerator<TaskUpdatedEvent, void> {
   const path = jobId === undefined ? '/gen3d/events' : `/gen3d/jobs/${encodeURIComponent(jobId)}/events`;
   let position = lastEventId;
@@ -42,7 +42,7 @@ export async function* readEvents(
       const connection = connect(transport, path, { position, signal }, () => {
         hasConnected = true;
         pauseMs = minPauseMs;
-        onContact();
+        onContact?.();
       });
       for await (const message of connection) {
         if (message === 'end') return;

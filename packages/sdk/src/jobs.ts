@@ -137,7 +137,7 @@ export class Jobs {
     if (!this.#mayFollow || this.#followed >= maxFollowed) return;
     this.#followed += 1;
     try {
-      yield* readEvents(this.#transport, { jobId: id, signal }, onContact);
+      yield* readEvents(this.#transport, { jobId: id, signal, onContact });
     } catch (error) {
       // An older server, or another one of the contract.
       if (!signal.aborted && !isTemporary(error)) this.#mayFollow = false;

@@ -90,7 +90,7 @@ export interface Admin {
   signInLink(): Promise<string>;
   /**
    * Protects secrets with a new server key from now on. API keys, webhook secrets, sessions and page cursors stay valid,
-   * and running servers learn of it. The secrets of webhook listeners change.
+   * and running servers learn of it.
    */
   rotateServerKey(): Promise<void>;
   /** Lists what operators did, newest last. If there are very many entries, lists only the newest. */

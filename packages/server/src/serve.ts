@@ -208,7 +208,6 @@ async function startWork({
   };
   try {
     const device = await supervisor.start();
-    if (device) state.slots = config.workers * device.slots;
     // Without configured rates, the only instance is this machine's device, at rate 0.
     const instance = config.instance ?? device?.provider;
     if (!config.rates && instance) state.rates = { [instance]: 0 };

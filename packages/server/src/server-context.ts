@@ -14,11 +14,10 @@ import { firstInQueue } from './data/jobs/claim.js';
 import { readEventStates } from './data/jobs/events.js';
 import { jobEstimate } from './data/jobs/reservations.js';
 import { Endpoints, SecretBox } from './data/webhooks/endpoints.js';
-import { listenerSecret } from './data/webhooks/listeners.js';
 import { createSupervisor } from './parts.js';
 import { Cursors } from './web/answers/cursors.js';
-import { EtaEstimator, queueHeadSize } from './web/answers/eta-estimator.js';
 import { EventFeed } from './web/answers/event-feed.js';
+import { JobEstimates, queueHeadSize } from './web/answers/job-estimates.js';
 import { BodyBudget } from './web/guards/body-budget.js';
 import { createSlots } from './web/guards/slots.js';
 import { Metrics } from './web/metrics.js';
@@ -34,8 +33,6 @@ export interface ServerState {
   url: string;
   /** The address of the assets in a bucket, which clients download without this server. */
   bucketUrl: string | undefined;
-  /** How many jobs this server's runners work on concurrently. */
-  slots: number;
   /** USD per second of inference by serving instance. */
   rates: Readonly<Record<string, number>>;
 }
@@ -65,7 +62,7 @@ export function createContext(
   { log, reloadConfig }: { log: Logger; reloadConfig: (() => Config) | undefined },
 ): ServerContext {
   const { db, dirs, files, keyRing, kind } = store;
-  const state: ServerState = { ready: false, url: '', bucketUrl: undefined, slots: 1, rates: config.rates ?? {} };
+  const state: ServerState = { ready: false, url: '', bucketUrl: undefined, rates: config.rates ?? {} };
   const assetsUrl = () => config.assetsUrl ?? state.bucketUrl ?? `${state.url}/assets`;
   const metrics = new Metrics(db, config.dataDir);
   const endpoints = new Endpoints(db, new SecretBox(keyRing));
@@ -94,10 +91,7 @@ export function createContext(
     wakeReaders();
     wakeup.notify('event_recorded');
   };
-  const etaEstimator = new EtaEstimator(
-    () => firstInQueue(db, queueHeadSize),
-    () => state.slots,
-  );
+  const jobEstimates = new JobEstimates(() => firstInQueue(db, queueHeadSize));
   const { supervisor, announceJob } = createSupervisor({
     config,
     log,
@@ -105,7 +99,7 @@ export function createContext(
     metrics,
     wakeup,
     onEvent,
-    onJobMessage: (message) => etaEstimator.record(message),
+    onJobMessage: (message) => jobEstimates.record(message),
   });
   const bundleManager = new BundleManager({
     config,
@@ -122,7 +116,7 @@ export function createContext(
     endpoints,
     eventFeed,
     onEvent,
-    etaEstimator,
+    jobEstimates,
     bundleManager,
     assetsUrl,
     inputs: files.inputs,
@@ -132,7 +126,6 @@ export function createContext(
     slots: createSlots(),
     cursors: new Cursors(keyRing),
     dashboardTokens: new DashboardTokens(db, keyRing),
-    listenerSecret: (accountId) => listenerSecret(db, keyRing, accountId),
     rates: () => state.rates,
     jobStores: {
       db,

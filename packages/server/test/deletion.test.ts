@@ -91,10 +91,7 @@ async function jobOn(server: TestServer, key = server.apiKey): Promise<string> {
         trace_id: null,
       })
       .execute();
-    await db
-      .insertInto('listener_events')
-      .values({ ...event, ...content, listener_id: 'listener', created_at: 0 })
-      .execute();
+    await db.updateTable('job_events').set({ error_message: secret }).where('job_id', '=', id).execute();
     await db
       .insertInto('webhook_deliveries')
       .values({

@@ -33,7 +33,7 @@ export const chooseKey = (options: ServerOptions, profile: Profile, baseUrl: str
  */
 export async function withClient<T>(
   options: ServerOptions,
-  work: (client: Gen3d, signal: AbortSignal) => Promise<T>,
+  work: (client: Gen3d, signal: AbortSignal, apiKey: string) => Promise<T>,
 ): Promise<T> {
   const profile = await readProfile();
   const baseUrl = chooseServer(options, profile);
@@ -42,7 +42,7 @@ export async function withClient<T>(
   // Few retries, because a user is waiting. `jobs.wait` tolerates longer failures.
   const client = new Gen3d({ apiKey, baseUrl, maxRetries: 2 });
   try {
-    return await interruptible((signal) => work(client, signal));
+    return await interruptible((signal) => work(client, signal, apiKey));
   } catch (error) {
     // The hint would be wrong for downloads from another host, and for a connection that broke during a response.
     const start = `Cannot reach ${new URL(baseUrl).origin}:`;

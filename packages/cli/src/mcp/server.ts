@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { JobStatus, Task } from '@gen3d/schema';
 import { photoFormatNames } from '@gen3d/schema/rules';
-import { isTerminal, limits, type Task as TaskObject, WaitTimeoutError } from '@gen3d/sdk';
+import { type Gen3d, isTerminal, limits, type Task as TaskObject, WaitTimeoutError } from '@gen3d/sdk';
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
@@ -166,7 +166,7 @@ const text = (content: string) => ({ type: 'text' as const, text: content });
 async function runTool(
   options: ServerOptions,
   signal: AbortSignal,
-  work: (...args: Parameters<Parameters<typeof withClient>[1]>) => Promise<CallToolResult>,
+  work: (client: Gen3d, signal: AbortSignal) => Promise<CallToolResult>,
 ): Promise<CallToolResult> {
   try {
     return await withClient(options, (client, interruption) => work(client, AbortSignal.any([signal, interruption])));

@@ -69,7 +69,7 @@ function readKeys(path: string): ServerKeys {
 /** Identifies a key without revealing it. */
 export const fingerprintOf = (key: Buffer): string => hmac(subkey(key, 'fingerprint'), 'gen3d').toString('hex');
 
-type KeyPurpose = 'api-keys' | 'webhook-secrets' | 'cursors' | 'fingerprint' | 'dashboard-tokens' | 'listener-secrets';
+type KeyPurpose = 'api-keys' | 'webhook-secrets' | 'cursors' | 'fingerprint' | 'dashboard-tokens';
 
 /** Derives a 32-byte key for one purpose, so that a leaked key of one purpose is useless for another. */
 function subkey(serverKey: Buffer, purpose: KeyPurpose): Buffer {

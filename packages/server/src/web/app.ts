@@ -26,7 +26,6 @@ import { health, readiness } from './routes/health.js';
 import { jobRoutes } from './routes/jobs.js';
 import type { Services } from './routes/services.js';
 import { webhookEndpointRoutes } from './routes/webhook-endpoint.js';
-import { webhookEventRoutes } from './routes/webhook-events.js';
 
 /** How long a client may keep sending a body after the response. */
 const unreadBodyGraceMs = 5_000;
@@ -81,7 +80,6 @@ export function createApp(services: Services): Express {
       responseHeaders: [
         'Allow',
         'Retry-After',
-        'Retry-After-Ms',
         'X-Gen3d-Failing-Since',
         'X-Gen3d-Paused-Until',
         'X-Gen3d-Queue-Position',
@@ -105,7 +103,6 @@ export function createApp(services: Services): Express {
   app.use('/gen3d/events', accountEventRoutes(services));
   app.use('/v1/balance', balanceRoutes(services));
   app.use('/v1/webhook-endpoint', webhookEndpointRoutes(services));
-  app.use('/gen3d/webhook-events', webhookEventRoutes(services));
   app.use(routeNotFound);
   app.use(errorHandler(log));
   return app;

@@ -15,7 +15,6 @@ import { needsInput } from '../data/jobs/retry.js';
 import { sweepRunners } from '../data/runners/registry.js';
 import { deleteOldDeadLetters, expireEvents, limitEvents } from '../data/webhooks/dead-letters.js';
 import { deleteOldDeliveries } from '../data/webhooks/delivery-log.js';
-import { deleteOldListeners, limitListenerEvents } from '../data/webhooks/listeners.js';
 
 const reapEveryMs = 1_000;
 const limitEveryMs = 60 * 1_000;
@@ -52,7 +51,6 @@ export function startHousekeeping(
       },
       deliveries: () => deleteOldDeliveries(db, now),
       events: () => deleteOldJobEvents(db, now),
-      listeners: () => deleteOldListeners(db, now),
       audit: () => limitAudit(db),
       runners: () => sweepRunners(db, after(currentTime(db), -keptRunnerMs)),
       inputs: () => inputs.sweep(strayBefore, (jobId) => needsInput(db, jobId, keepPhotosDays)),
@@ -83,7 +81,6 @@ export function startHousekeeping(
     }, reapEveryMs),
     regularly(async () => {
       await limitEvents(db, currentTime(db));
-      await limitListenerEvents(db);
       await limitJobEvents(db, Date.now());
     }, limitEveryMs),
     regularly(async () => {

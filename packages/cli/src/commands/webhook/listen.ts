@@ -6,7 +6,7 @@ import { type ServerOptions, withClient } from '../../connection/client.js';
 import { explainPort } from '../../exit/failure.js';
 import { aborted, interruptible } from '../../exit/interruption.js';
 import { cross, print, printJson, say } from '../../terminal/terminal.js';
-import { describeEvent, forwardEvents } from './forward.js';
+import { describeEvent, forwardEvents, secretOf } from './forward.js';
 
 interface ListenOptions extends ServerOptions {
   readonly forwardTo?: URL;
@@ -36,7 +36,7 @@ export function addListen(webhook: Command): void {
     .option('--port <port>', 'port to listen on; 0 for any free port', port, 8788)
     .option(
       '--secret <secret>',
-      "the signing secret, or NEW,OLD; default: GEN3D_WEBHOOK_SECRET, otherwise a secret of this account that stays the same until one of its keys is revoked or the server key is rotated (with --forward-to) or the endpoint's current secret",
+      "the signing secret, or NEW,OLD; default: GEN3D_WEBHOOK_SECRET, otherwise a secret that belongs to the API key and stays the same (with --forward-to) or the endpoint's current secret",
       notEmpty,
     )
     .option('--json', 'print each event as received, one per line')
@@ -64,7 +64,9 @@ async function listen({ forwardTo, host, port, secret, json, ...options }: Liste
   // NEW,OLD during a rotation, as for the receivers of docs/webhooks.md.
   const [given, ...older] = (secret ?? process.env.GEN3D_WEBHOOK_SECRET ?? '').split(',').filter(Boolean);
   if (forwardTo) {
-    return withClient(options, (client, signal) => forwardEvents(client, { forwardTo, secret: given, json }, signal));
+    return withClient(options, (client, signal, apiKey) =>
+      forwardEvents(client, { forwardTo, secret: given ?? secretOf(apiKey), json }, signal),
+    );
   }
   const secrets = given
     ? [given, ...older]

@@ -18,8 +18,6 @@ export type CopiedTable = Exclude<keyof Tables, keyof typeof notCopied>;
 const notCopied = {
   runners: true,
   clean_up: true,
-  webhook_listeners: true,
-  listener_events: true,
 } as const;
 
 /**

@@ -137,15 +137,7 @@ export async function deleteAccount(trx: Queryable, id: string, now: Time): Prom
   if (numUpdatedRows === 0n) return false;
   const keys = trx.selectFrom('api_keys').select('id').where('account_id', '=', id);
   await trx.deleteFrom('dashboard_tokens').where('key_id', 'in', keys).execute();
-  const tables = [
-    'api_keys',
-    'webhook_endpoints',
-    'webhook_listeners',
-    'listener_events',
-    'job_events',
-    'outbox',
-    'webhook_deliveries',
-  ] as const;
+  const tables = ['api_keys', 'webhook_endpoints', 'job_events', 'outbox', 'webhook_deliveries'] as const;
   for (const table of tables) await trx.deleteFrom(table).where('account_id', '=', id).execute();
   // It may contain a name, such as an invoice's.
   await trx.updateTable('ledger').set({ idempotency_key: null }).where('account_id', '=', id).execute();

@@ -19,11 +19,9 @@ export const quotas = {
   apiKeys: 100,
   /** Sessions of the dashboard. Another one ends the oldest. */
   sessions: 100,
-  /** Each listener stores another copy of every event. */
-  listeners: 10,
   /** Open streams of events per server. */
   streams: 16,
-  /** Events that wait for the endpoint, as many dead letters, as many in the log of its jobs, and as many of each listener. */
+  /** Events that wait for the endpoint, as many dead letters, and as many in the log of its jobs. */
   events: 10_000,
 } as const;
 

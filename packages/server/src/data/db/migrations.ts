@@ -123,18 +123,6 @@ const tables = [
     response_status integer, response_body text, failure text,
     started_at bigint not null, took_ms integer not null
   )`,
-  `create table webhook_listeners (
-    account_id text not null references accounts (id),
-    id text not null,
-    since bigint not null,
-    polled_at bigint not null,
-    constraint webhook_listeners_key primary key (account_id, id)
-  )`,
-  `create table listener_events (
-    seq integer primary key autoincrement,
-    listener_id text not null,
-    event_id text not null, event text not null,${eventColumns}
-  )`,
   `create table shared_models (
     job_id text primary key,
     account_id text not null references accounts (id),
@@ -209,5 +197,4 @@ const indexes = [
   'create index job_events_of_job on job_events (job_id, event_id)',
   'create index outbox_dead on outbox (dead_at) where dead_at is not null',
   'create index webhook_deliveries_of_account on webhook_deliveries (account_id, id)',
-  'create index listener_events_of_listener on listener_events (account_id, listener_id, seq)',
 ];

@@ -121,16 +121,6 @@ export interface Tables {
     started_at: number;
     took_ms: number;
   };
-  /** Programs that poll for the account's events; see webhooks/listeners.ts. */
-  webhook_listeners: {
-    account_id: string;
-    /** The listening program chooses its id. */
-    id: string;
-    /** Events from then on are recorded. */
-    since: number;
-    polled_at: number;
-  };
-  listener_events: ListenerEventTable;
   /** At most one row. */
   operator_password: {
     id: number;
@@ -275,13 +265,6 @@ interface OutboxTable extends EventColumns<null> {
   /** Set when the last retry failed: the event is a dead letter from then on. */
   dead_at: number | null;
   trace_id: string | null;
-}
-
-/** A copy of an event for one listener. The columns have the same meaning as in the outbox. */
-interface ListenerEventTable extends EventColumns<null> {
-  event: 'task.updated' | 'ping';
-  seq: Generated<number>;
-  listener_id: string;
 }
 
 export type JobRow = Selectable<JobTable>;

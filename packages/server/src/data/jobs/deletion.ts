@@ -41,9 +41,7 @@ export function deleteJob(db: Db, id: string, now: Time, accountId?: string): Pr
     for (const table of ['job_events', 'outbox', 'shared_models'] as const) {
       await trx.deleteFrom(table).where('job_id', '=', id).execute();
     }
-    for (const table of ['webhook_deliveries', 'listener_events'] as const) {
-      await trx.deleteFrom(table).where('account_id', '=', owner).where('job_id', '=', id).execute();
-    }
+    await trx.deleteFrom('webhook_deliveries').where('account_id', '=', owner).where('job_id', '=', id).execute();
     await trx.deleteFrom('jobs').where('id', '=', id).execute();
     const hadModel = job && job.model_key === null ? 0 : 1;
     await trx

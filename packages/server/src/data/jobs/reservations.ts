@@ -1,7 +1,6 @@
 import { sql } from 'kysely';
 import { cached } from '../../base/cached.js';
 import { type MicroUsd, priceOf } from '../../base/money.js';
-import { quantile } from '../../base/recent-jobs.js';
 import { recentInferenceMs } from '../accounts/ledger.js';
 import type { Rates } from '../accounts/rates.js';
 import type { Queryable } from '../db/database.js';
@@ -20,7 +19,7 @@ const firstInferenceMs = 10_000;
 export function jobEstimate(db: Queryable, rates: () => Rates): () => Promise<MicroUsd> {
   const medianMs = cached(
     async () => {
-      return quantile(await recentInferenceMs(db, chargesRead), 0.5) ?? firstInferenceMs;
+      return median(await recentInferenceMs(db, chargesRead)) ?? firstInferenceMs;
     },
     { keptMs },
   );
@@ -39,4 +38,8 @@ export function availableBalance(db: Queryable, accountId: string) {
     .where('finished_at', 'is', null);
   const balance = db.selectFrom('accounts').select('balance_microusd').where('id', '=', accountId);
   return sql<number>`cast(${balance} - ${reserved} as bigint)`;
+}
+
+function median(values: readonly number[]): number | undefined {
+  return values.toSorted((a, b) => a - b)[Math.floor((values.length - 1) / 2)];
 }

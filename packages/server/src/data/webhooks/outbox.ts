@@ -7,7 +7,6 @@ import type { JobRow, NewOutboxRow, OutboxRow } from '../db/tables.js';
 import { after, isUnleased, type Time } from '../db/time.js';
 import { forKeyShare, forUpdateSkipLocked, transaction } from '../db/transaction.js';
 import { type JobState, recordEvent } from '../jobs/events.js';
-import { copyToListeners } from './listeners.js';
 import { isPaused, resume } from './pauses.js';
 
 // The transactional outbox: an event is a row that is written in the transaction of the change it reports, and deleted
@@ -44,8 +43,8 @@ const endpointOf = prepared((trx, parameter: Parameters<{ accountId: string }>) 
 );
 
 /**
- * Records a change of a job's status or progress as an event: for the streams of the account, its endpoint and its
- * listeners. Must run in the transaction that makes the change.
+ * Records a change of a job's status or progress as an event for the streams of the account and for its
+ * endpoint. Must run in the transaction that makes the change.
  */
 export async function recordTaskUpdated(
   trx: Queryable,
@@ -61,7 +60,6 @@ export async function recordTaskUpdated(
       .values({ ...defaults, ...event, trace_id, due_at: now })
       .execute();
   }
-  await copyToListeners(trx, event, now);
 }
 
 /** Queues a ping, and ends the endpoint's pause. Returns false if the account has no endpoint. */
@@ -75,7 +73,6 @@ export async function recordPing(db: Db, accountId: string, delayMs: number, now
       .insertInto('outbox')
       .values({ ...defaults, ...event, due_at: after(now, delayMs) })
       .execute();
-    await copyToListeners(trx, event, now);
     return true;
   });
 }

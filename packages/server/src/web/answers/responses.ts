@@ -12,8 +12,7 @@ type DashboardErrorCode =
   | 'operator_only'
   | 'not_cancelable'
   | 'not_deletable'
-  | 'not_retryable'
-  | 'too_many_listeners';
+  | 'not_retryable';
 
 /** A refused request. The error handler sends it in the contract's standard shape. */
 export class HttpError extends Error {

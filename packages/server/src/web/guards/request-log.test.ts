@@ -43,16 +43,15 @@ test('a flood of rejected requests is two log lines per status, and each accepte
   expect(linesOf(400, 'request')).toHaveLength(20);
 });
 
-test('the polls of `webhook listen` are logged at debug, and other requests that change something at info', async () => {
+test('requests that change something are logged at info, and others at debug', async () => {
   const lines: Record<string, unknown>[] = [];
   const log = pino({ base: null }, { write: (line: string) => void lines.push(JSON.parse(line)) });
   const server = await startServer({ logFormat: 'json' }, { log });
-  const poll = { listener: 'a-listener-of-a-test' };
-  expect((await server.call('POST', '/gen3d/webhook-events', poll)).status).toBe(200);
-  expect((await server.call('POST', '/gen3d/webhook-events', {})).status).toBe(400);
+  expect((await server.call('GET', '/v1/jobs')).status).toBe(200);
+  expect((await server.call('POST', '/v1/jobs', {})).status).toBe(400);
   const requests = () => lines.filter(({ msg }) => msg === 'request');
   await until(async () => requests().some(({ status }) => status === 400));
-  expect(requests()).toMatchObject([{ path: '/gen3d/webhook-events', status: 400 }]);
+  expect(requests()).toMatchObject([{ method: 'POST', path: '/v1/jobs', status: 400 }]);
 });
 
 const traceId = '4bf92f3577b34da6a3ce929d0e0e4736';

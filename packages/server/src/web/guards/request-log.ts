@@ -87,11 +87,11 @@ export function requestLog(
       const status = response.writableFinished ? response.statusCode : 499; // 499: the client disconnected first
       const route = routeOf(request);
       metrics.requestDuration.observe({ method, route, status }, ms / 1_000);
-      const { jobId, caller, isPoll } = response.locals;
+      const { jobId, caller } = response.locals;
       const isRejected = status === 429 || (caller === undefined && status >= 400 && status < 500);
       if (isRejected && !rejections.isFirst(status)) return;
       // Polls would hide everything else, and anyone can send preflights.
-      const level = (isPoll || /^(GET|HEAD|OPTIONS)$/.test(method)) && status < 400 ? 'debug' : requestLevel;
+      const level = /^(GET|HEAD|OPTIONS)$/.test(method) && status < 400 ? 'debug' : requestLevel;
       if (!log.isLevelEnabled(level)) return;
       log[level](
         {

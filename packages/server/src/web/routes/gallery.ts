@@ -62,7 +62,7 @@ const notFound = () => new HttpError(404, 'not_found', 'No such job');
  * `/gen3d/jobs` for API keys, and at `/dashboard/api/gallery` for sessions.
  */
 export function galleryRoutes(services: Services): Router {
-  const { db, log, files, inputs, cursors, slots, assetsUrl, etaEstimator, jobStores, onJobCreated, onEvent } =
+  const { db, log, files, inputs, cursors, slots, assetsUrl, jobEstimates, jobStores, onJobCreated, onEvent } =
     services;
   const router = Router();
 
@@ -70,7 +70,7 @@ export function galleryRoutes(services: Services): Router {
     toGalleryJob(
       row,
       assetsUrl(),
-      isTerminal(row.status) ? {} : await etaEstimator.estimate(row),
+      isTerminal(row.status) ? {} : await jobEstimates.estimate(row),
       jobStores.keepPhotosDays,
     );
 

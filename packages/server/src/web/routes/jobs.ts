@@ -14,7 +14,7 @@ import { currentTime } from '../../data/db/time.js';
 import { createJob, createSandboxJob } from '../../data/jobs/create.js';
 import { findTask, listTasks } from '../../data/jobs/job-store.js';
 import { toTask } from '../../data/jobs/task.js';
-import { pollingHeaders } from '../answers/eta-estimator.js';
+import { pollSeconds } from '../answers/job-estimates.js';
 import { HttpError, invalidCursor, refuseOtherMethods, sendJson, validated } from '../answers/responses.js';
 import { callerOf } from '../guards/auth.js';
 import { jsonBody } from '../guards/json-body.js';
@@ -63,7 +63,7 @@ export async function acceptJob(
 
 /** Serves `/v1/jobs` (docs/contract.md sections 4.1 to 4.3). */
 export function jobRoutes(services: Services): Router {
-  const { db, cursors, assetsUrl, etaEstimator } = services;
+  const { db, cursors, assetsUrl, jobEstimates } = services;
   const router = Router();
 
   router.post('/', jsonBody(services), async (request, response) => {
@@ -92,8 +92,8 @@ export function jobRoutes(services: Services): Router {
     const task = await findTask(db, callerOf(response).accountId, request.params.id);
     if (!task) throw new HttpError(404, 'not_found', 'No such job');
     if (!isTerminal(task.status)) {
-      response.set(pollingHeaders(await etaEstimator.remainingMs(task.id)));
-      response.set(estimateHeaders(await etaEstimator.estimate(task)));
+      response.set('retry-after', String(pollSeconds(task.status)));
+      response.set(estimateHeaders(await jobEstimates.estimate(task)));
     }
     sendJson(response, 200, toTask(task, assetsUrl()));
   });

@@ -9,8 +9,8 @@ import type { JobFiles } from '../../data/jobs/deletion.js';
 import type { Endpoints } from '../../data/webhooks/endpoints.js';
 import type { BundleManager } from '../../work/bundles/bundle-manager.js';
 import type { Cursors } from '../answers/cursors.js';
-import type { EtaEstimator } from '../answers/eta-estimator.js';
 import type { EventFeed } from '../answers/event-feed.js';
+import type { JobEstimates } from '../answers/job-estimates.js';
 import type { BodyBudget } from '../guards/body-budget.js';
 import type { createSlots } from '../guards/slots.js';
 import type { Metrics } from '../metrics.js';
@@ -24,15 +24,13 @@ export interface Services {
   cursors: Cursors;
   dashboardTokens: DashboardTokens;
   endpoints: Endpoints;
-  /** Returns the secret with which an account's listeners sign. */
-  listenerSecret: (accountId: string) => Promise<string>;
   eventFeed: EventFeed;
   inputs: InputStore;
   files: JobFiles;
   bodyBudget: BodyBudget;
   slots: ReturnType<typeof createSlots>;
   metrics: Metrics;
-  etaEstimator: EtaEstimator;
+  jobEstimates: JobEstimates;
   log: Logger;
   /** Undefined if the assets are served from elsewhere, at `assetsUrl`. */
   assetsFolder: string | undefined;

@@ -47,8 +47,6 @@ export type FromChild =
   | { type: 'inferring'; jobId: string; waitedMs: number; attempt: number }
   /** A stage of an inference starts. */
   | { type: 'stage'; jobId: string; stage: JobStage }
-  /** How long each of the last jobs took from this point to its end. Sent whenever the engine reports progress. */
-  | { type: 'expecting'; jobId: string; remainingMs: readonly number[] }
   /** An inference waited while the device worked for other jobs. Its time limit is extended. */
   | { type: 'waitedForDevice'; jobId: string; ms: number }
   /** An inference has ended, with or without success. */
@@ -69,7 +67,7 @@ export type FromChild =
 /** These messages are about jobs. */
 export type JobMessage = Extract<
   FromChild,
-  { type: 'claimed' | 'prepared' | 'inferring' | 'stage' | 'expecting' | 'changed' | 'finished' | 'left' }
+  { type: 'claimed' | 'prepared' | 'inferring' | 'stage' | 'changed' | 'finished' | 'left' }
 >;
 
 /** Undefined values have the defaults of the engine. */

@@ -26,7 +26,7 @@ import type { FromChild, MeshOptions } from '../processes/messages.js';
 import { type ActiveJob, ActiveJobs, aboutJob } from '../stages/active-jobs.js';
 import { Poll } from '../stages/poll.js';
 import { StageTimeoutError, withStageTimeout } from '../stages/stage-failures.js';
-import { JobPace } from './job-pace.js';
+import { progressSteps } from './progress-steps.js';
 
 // Makes the models of claimed jobs, several at a time, and keeps their leases while it does. A job ends in one of four
 // ways: finished (files stored first, then one transaction with the charge), failed, canceled, or released to the
@@ -92,7 +92,6 @@ export class Runner {
   readonly #options: RunnerOptions;
   readonly #jobs: ActiveJobs;
   readonly #poll = new Poll();
-  readonly #pace = new JobPace();
   /** Milliseconds in the engine and on the device, of all jobs that this runner has finished. */
   #engineMs = 0;
   #deviceMs = 0;
@@ -197,13 +196,10 @@ export class Runner {
     let writing: Promise<void> = Promise.resolve();
     const waitedMs = job.waitedMs + millisecondsSince(claimedAt);
     notify({ type: 'inferring', jobId: job.id, waitedMs, attempt: job.attempt });
-    const pace = this.#pace.start({
-      onProgress: (reached) => {
-        writing = writing
-          .then(() => this.#jobs.advance(job, 'IN_PROGRESS', reached))
-          .catch((error: unknown) => abort.abort(error));
-      },
-      onEstimate: (remainingMs) => notify({ type: 'expecting', jobId: job.id, remainingMs }),
+    const passStep = progressSteps((reached) => {
+      writing = writing
+        .then(() => this.#jobs.advance(job, 'IN_PROGRESS', reached))
+        .catch((error: unknown) => abort.abort(error));
     });
     const notifyStage = (running: Stage | undefined) =>
       notify({ type: 'stage', jobId: job.id, stage: running ?? 'store' });
@@ -212,7 +208,7 @@ export class Runner {
     const onProgress = (fraction: number, { deviceWaitMs, running }: PoolProgress) => {
       notify({ type: 'waitedForDevice', jobId: job.id, ms: deviceWaitMs - waitedForDeviceMs });
       waitedForDeviceMs = deviceWaitMs;
-      pace.pass(fraction);
+      passStep(fraction);
       notifyStage(running);
     };
     const sampler = job.sampler === null ? undefined : (JSON.parse(job.sampler) as SamplerSettings);
@@ -242,7 +238,6 @@ export class Runner {
       if (!isUnavailable(error) && !mayBeCommitted(error)) await assets.discard(keys);
       throw error;
     }
-    pace.record();
     notify({ type: 'finished', jobId: job.id, status: 'SUCCEEDED', inferenceMs, stageTimes });
     const outlineOverlap = stats.outlineOverlap?.toFixed(2);
     log.info({ ...aboutJob(job), bundle: stats.bundle, inferenceMs, outlineOverlap }, 'job succeeded');
