@@ -1,8 +1,27 @@
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { execFileSync, spawn } from 'node:child_process';
+import {
+  chmod,
+  chown,
+  link,
+  mkdir,
+  mkdtemp,
+  open,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { buffer, text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { modelPath, planOutputs, writeOutput } from '../src/jobs/output-file.js';
+import { findTarget } from '../src/files/target.js';
+import { writeOutput } from '../src/files/write-file.js';
+import { modelPath, planOutputs } from '../src/jobs/output-file.js';
+import { Folders } from '../src/mcp/folders.js';
 
 test.each([
   ['cup.jpg', 'cup.glb'],
@@ -39,7 +58,7 @@ describe('output files', () => {
   test('replace an existing file with force', async () => {
     const path = join(folder, 'cup.glb');
     await writeFile(path, 'old');
-    await writeOutput(path, content, true);
+    await writeOutput(path, content, { force: true });
     expect(await readFile(path, 'utf8')).toBe('new');
     expect(await readdir(folder)).toEqual(['cup.glb']);
   });
@@ -52,8 +71,8 @@ describe('output files', () => {
   });
 
   test.each([
-    ['in a file instead of a folder', 'afile/x.glb', /because it is a file/],
-    ['in a folder that cannot be created', 'afile/models/', /Cannot create the folder/],
+    ['in a file instead of a folder', 'afile/x.glb', /because a part of its path is a file/],
+    ['in a folder that cannot be created', '/proc/models/', /Cannot create the folder/],
     ['in a folder that is not writable', '/proc/x.glb', /Cannot write to \/proc/],
   ])('%s are rejected', async (_, output, message) => {
     await writeFile(join(folder, 'afile'), '');
@@ -67,5 +86,181 @@ describe('output files', () => {
     const output = join(folder, 'new', 'models');
     await expect(planOutputs(['a/cup.glb', 'b/cup.glb'], { output })).rejects.toThrow(/would both be written/);
     expect(await readdir(folder)).toEqual([]);
+  });
+
+  test('go where a link points, and the link stays', async () => {
+    await mkdir(join(folder, 'models'));
+    await writeFile(join(folder, 'models', 'v1.glb'), 'old');
+    await symlink('models/v1.glb', join(folder, 'latest.glb'));
+    await symlink('latest.glb', join(folder, 'twice.glb'));
+    await symlink(join(folder, 'models', 'v2.glb'), join(folder, 'dangling.glb'));
+    await symlink('models', join(folder, 'linked'));
+
+    await expect(planOutputs(['x.glb'], { output: join(folder, 'latest.glb') })).rejects.toThrow(/already exists/);
+    await writeOutput(join(folder, 'twice.glb'), content, { force: true });
+    await writeOutput(join(folder, 'dangling.glb'), content);
+    await writeOutput(join(folder, 'linked', 'v3.glb'), content);
+    expect((await readdir(join(folder, 'models'))).sort()).toEqual(['v1.glb', 'v2.glb', 'v3.glb']);
+    expect(await readFile(join(folder, 'models', 'v1.glb'), 'utf8')).toBe('new');
+    expect((await readdir(folder)).sort()).toEqual(['dangling.glb', 'latest.glb', 'linked', 'models', 'twice.glb']);
+  });
+
+  test('are refused before a job is created where links lead back to themselves, or to another result', async () => {
+    await symlink('b.glb', join(folder, 'a.glb'));
+    await symlink('a.glb', join(folder, 'b.glb'));
+    await expect(planOutputs(['x.glb'], { output: join(folder, 'a.glb') })).rejects.toThrow(
+      /its links lead back to it/,
+    );
+    await rm(join(folder, 'b.glb'));
+    await expect(planOutputs(['a.glb', 'b.glb'], { output: folder }, ['a.jpg', 'b.jpg'])).rejects.toThrow(
+      /a\.jpg and b\.jpg would both be written/,
+    );
+  });
+
+  test('keep the mode and the owner of the file they replace', async () => {
+    const path = join(folder, 'cup.glb');
+    await writeFile(path, 'old, and longer');
+    await chmod(path, 0o640);
+    if (process.getuid?.() === 0) await chown(path, 1234, 1235);
+    const before = await stat(path);
+    await writeOutput(path, content, { force: true });
+    const { mode, uid, gid } = await stat(path);
+    expect({ mode, uid, gid }).toEqual({ mode: before.mode, uid: before.uid, gid: before.gid });
+    expect(await readFile(path, 'utf8')).toBe('new');
+  });
+
+  test('keep the other names of the file they replace', async () => {
+    const [path, other] = [join(folder, 'cup.glb'), join(folder, 'backup.glb')];
+    await writeFile(path, 'old, and longer');
+    await link(path, other);
+    await writeOutput(path, content, { force: true });
+    expect(await readFile(other, 'utf8')).toBe('new');
+    expect((await readdir(folder)).sort()).toEqual(['backup.glb', 'cup.glb']);
+  });
+
+  test('do not replace a read-only file, even with force', async () => {
+    const path = join(folder, 'cup.glb');
+    await writeFile(path, 'precious', { mode: 0o444 });
+    await expect(planOutputs(['x.glb'], { output: path, force: true })).rejects.toThrow(/it is read-only/);
+    await expect(writeOutput(path, content, { force: true })).rejects.toThrow(/it is read-only/);
+    expect(await readFile(path, 'utf8')).toBe('precious');
+  });
+
+  test.each([
+    ['of 255 bytes', 'x'.repeat(251)],
+    ['of 255 bytes in Japanese', 'モデル'.repeat(27) + 'モabcde'],
+  ])('may have a name %s', async (_, name) => {
+    const path = join(folder, `${name}.glb`);
+    expect(Buffer.byteLength(`${name}.glb`)).toBe(255);
+    expect(await planOutputs(['x.glb'], { output: path })).toEqual([path]);
+    await writeOutput(path, content);
+    await writeOutput(path, content, { force: true });
+    expect(await readdir(folder)).toEqual([`${name}.glb`]);
+  });
+
+  test.each([
+    ['the model', `${'x'.repeat(252)}.glb`, {}],
+    ['the texture of an OBJ', `${'x'.repeat(250)}.obj`, {}],
+    ['a level of detail', `${'x'.repeat(250)}.glb`, { lod: '1' }],
+  ])('are refused before a job is created if the name of %s is too long', async (_, name, options) => {
+    await expect(planOutputs(['x.glb'], { output: join(folder, name), ...options })).rejects.toThrow(
+      /name is too long/,
+    );
+  });
+
+  test.each([
+    ['cup.mtl', 'cup.obj', {}],
+    ['cup-texture.jpg', 'cup.obj', {}],
+    ['my_cup.mtl', 'my cup.obj', {}],
+    ['cup.lod2.glb', 'cup.glb', { lod: '2' }],
+  ])('are refused before a job is created if %s would be overwritten', async (existing, name, options) => {
+    await writeFile(join(folder, existing), 'precious');
+    const plan = (force: boolean) => planOutputs(['x.glb'], { output: join(folder, name), force, ...options });
+    await expect(plan(false)).rejects.toThrow(`${existing} already exists`);
+    expect(await plan(true)).toEqual([join(folder, name)]);
+  });
+
+  describe.skipIf(process.platform === 'win32')('to what is not a file', () => {
+    const isRoot = process.getuid?.() === 0;
+
+    test('go into a FIFO, which stays one, as soon as a program reads it', async () => {
+      const path = join(folder, 'pipe');
+      execFileSync('mkfifo', [path]);
+      expect(await planOutputs(['x.glb'], { output: path })).toEqual([path]);
+      const large = new Uint8Array(300_000).fill(7);
+      const written = writeOutput(path, large, { force: true });
+      const reader = spawn('cat', [path], { stdio: ['ignore', 'pipe', 'ignore'] });
+      expect((await buffer(reader.stdout)).equals(large)).toBe(true);
+      await written;
+      expect((await stat(path)).isFIFO()).toBe(true);
+    });
+
+    test('stop waiting for the reader of a FIFO when they are interrupted', async () => {
+      const path = join(folder, 'pipe');
+      execFileSync('mkfifo', [path]);
+      const reason = new Error('Ctrl-C');
+      const stop = new AbortController();
+      const written = writeOutput(path, content, { signal: stop.signal });
+      setTimeout(() => stop.abort(reason), 50);
+      await expect(written).rejects.toBe(reason);
+    });
+
+    test('go into a socket, which stays one', async () => {
+      const path = join(folder, 'socket');
+      const received = new Promise<string>((resolve) => {
+        const server = createServer((socket) => {
+          resolve(text(socket));
+          server.close();
+        }).listen(path, () => writeOutput(path, content, { force: true }));
+      });
+      expect(await received).toBe('new');
+    });
+
+    test('go into a descriptor of a shell, whose file gets the content once', async () => {
+      const path = join(folder, 'log');
+      const file = await open(path, 'w');
+      try {
+        await file.write('line\n');
+        await writeOutput(`/dev/fd/${file.fd}`, content);
+        await writeOutput(`/dev/fd/${file.fd}`, content, { force: true });
+      } finally {
+        await file.close();
+      }
+      expect(await readFile(path, 'utf8')).toBe('line\nnewnew');
+    });
+
+    test.runIf(isRoot)('go into a device, which stays one', async () => {
+      const path = join(folder, 'null');
+      execFileSync('mknod', [path, 'c', '1', '3']);
+      await symlink('null', join(folder, 'link.glb'));
+      for (const output of [path, join(folder, 'link.glb'), '/dev/null']) {
+        expect(await planOutputs(['x.glb'], { output, force: true })).toEqual([output]);
+        await writeOutput(output, content, { force: true });
+        expect((await stat(output)).isCharacterDevice()).toBe(true);
+      }
+      expect(await planOutputs(['x-thumbnail.jpg'], { output: path })).toEqual([path]);
+      expect((await readdir(folder)).sort()).toEqual(['link.glb', 'null']);
+    });
+
+    test('say why a device refuses them', async () => {
+      await expect(writeOutput('/dev/full', content, { force: true })).rejects.toThrow(
+        'Cannot write /dev/full, because the disk is full',
+      );
+    });
+
+    test.runIf(isRoot)('never go onto a disk', async () => {
+      const path = join(folder, 'disk');
+      execFileSync('mknod', [path, 'b', '7', '250']);
+      await expect(planOutputs(['x.glb'], { output: path, force: true })).rejects.toThrow(/it is a disk/);
+    });
+  });
+
+  test('of an assistant cannot leave its folders through a link', async () => {
+    const inside = join(folder, 'inside');
+    await mkdir(inside);
+    await symlink('../outside.glb', join(inside, 'cup.glb'));
+    const folders = await Folders.open([inside]);
+    await expect(folders.future('cup.glb')).rejects.toThrow(/is outside/);
+    expect(await folders.future('mug.glb')).toBe((await findTarget(join(inside, 'mug.glb'))).path);
   });
 });

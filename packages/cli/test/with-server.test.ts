@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { sep } from 'node:path';
@@ -188,6 +188,34 @@ describe('with the test key, whose jobs finish immediately', () => {
     expect(stl.equals(await readFile(path('again.stl')))).toBe(true);
     expect(stl.length).toBe(84 + 50 * stl.readUInt32LE(80));
     expect(existsSync(path('-'))).toBe(false);
+  });
+
+  test.skipIf(process.platform === 'win32')(
+    'devices and links to stdout get the model, and stay what they are',
+    async () => {
+      const { job_id } = await json('create', 'cup.png', '--api-key', publicTestKey);
+      expect((await gen3d(['download', job_id, '-o', 'model.glb'], { env })).code).toBe(0);
+      await symlink('/dev/stdout', path('link.glb'));
+      for (const output of ['/dev/stdout', 'link.glb']) {
+        const { stdout: piped } = start(['download', job_id, '-o', output, '--force'], env);
+        expect((await buffer(piped)).equals(await readFile(path('model.glb')))).toBe(true);
+      }
+      const { stdout: converted } = start(['convert', 'model.glb', '/dev/stdout'], env);
+      expect((await buffer(converted)).equals(await readFile(path('model.glb')))).toBe(true);
+      const discarded = await gen3d(['create', 'cup.png', '--wait', '-o', '/dev/null'], { env });
+      expect(discarded).toMatchObject({ code: 0, stdout: '/dev/null\n' });
+      expect((await stat('/dev/null')).isCharacterDevice()).toBe(true);
+    },
+  );
+
+  test.skipIf(process.platform === 'win32')('the line break in a name does not add a line to the result', async () => {
+    await writeFile(path('a\nb.png'), discPng());
+    const { code, stdout, stderr } = await gen3d(['create', 'a\nb.png', '--wait'], { env });
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'a\uFFFDb.glb\n' });
+    expect(stderr).toMatch(/^✔ a\uFFFDb\.png {2}[^\n]*\n$/);
+    expect((await gen3d(['create', 'a\nb.png', '--wait'], { env })).stderr).toContain(
+      'error: a\uFFFDb.glb already exists',
+    );
   });
 
   test('a budget applies to the models that create, download and convert write, also on stdout', async () => {

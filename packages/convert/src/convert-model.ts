@@ -1,4 +1,5 @@
 import { ConversionError } from './conversion-error.js';
+import { levelName } from './file-names.js';
 import { cutFlatFoot, type FlatFoot } from './flat-foot.js';
 import { type ModelContent, type ModelFile, readModel } from './model-parts.js';
 import { writeObj } from './obj.js';
@@ -65,7 +66,7 @@ async function writeGlbs(glb: Uint8Array, { name, adjustGlb, ...options }: Conve
     const half = (value: number) => Math.max(4, Math.round(value / 2 ** level));
     const { triangles, texture } = main.after;
     const smaller = await adjust(glb, { ...given, triangles: half(triangles), texture: half(texture) });
-    const file = { name: `${name}.lod${level}.glb`, bytes: smaller.glb };
+    const file = { name: levelName(name, level), bytes: smaller.glb };
     files.push(file);
     notes.push(`${file.name}: ${budgetNote(smaller.after)}`);
   }

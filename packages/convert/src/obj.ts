@@ -1,3 +1,4 @@
+import { objNames } from './file-names.js';
 import type { ModelContent, ModelFile, ModelMaterial } from './model-parts.js';
 import { floatText } from './model-parts.js';
 
@@ -9,14 +10,11 @@ import { floatText } from './model-parts.js';
  * Source: Wavefront, Object Files and MTL Material Format (Advanced Visualizer, appendix B).
  */
 export function writeObj(model: ModelContent, name: string, up: 'y' | 'z'): ModelFile[] {
-  // The formats separate names by spaces.
-  const prefix = name.replace(/\s+/g, '_');
+  const names = objNames(name);
   const comments = model.credits.map((line) => `# ${line}\n`).join('');
   const textures = model.materials.map(({ texture }, index) => {
     if (!texture) return undefined;
-    // A photo often has the name of its model.
-    const number = index === 0 ? '' : `-${index + 1}`;
-    return { name: `${prefix}-texture${number}.${texture.extension}`, bytes: texture.bytes };
+    return { name: names.texture(index, texture.extension), bytes: texture.bytes };
   });
   const materials = model.materials.map((material, index) => describeMaterial(material, index, textures[index]?.name));
   const encode = (text: string) => new TextEncoder().encode(comments + text);
@@ -24,10 +22,10 @@ export function writeObj(model: ModelContent, name: string, up: 'y' | 'z'): Mode
     {
       name: `${name}.obj`,
       bytes: encode(
-        `# Units: meters. Axis that points up: ${up.toUpperCase()}\nmtllib ${prefix}.mtl\n${describeParts(model)}`,
+        `# Units: meters. Axis that points up: ${up.toUpperCase()}\nmtllib ${names.material}\n${describeParts(model)}`,
       ),
     },
-    { name: `${prefix}.mtl`, bytes: encode(materials.join('\n')) },
+    { name: names.material, bytes: encode(materials.join('\n')) },
     ...textures.filter((texture) => texture !== undefined),
   ];
 }

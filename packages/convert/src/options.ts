@@ -1,5 +1,6 @@
 import { ConversionError } from './conversion-error.js';
 
+export { companionNames } from './file-names.js';
 export { ConversionError };
 
 export const modelFormats = ['glb', 'obj', 'stl', '3mf', 'usdz', 'ply'] as const;

@@ -14,7 +14,7 @@ import { writeGlb } from '../../engine/src/gltf/write-glb.js';
 import { sphere } from '../../engine/src/render/shapes.fixture.js';
 import { ConversionError, convertModel, type ModelContent, type ModelFormat, modelFormats } from '../src/index.js';
 import { nodeTools } from '../src/node.js';
-import { type ModelOptionTexts, parseLength, parseModelOptions } from '../src/options.js';
+import { companionNames, type ModelOptionTexts, parseLength, parseModelOptions } from '../src/options.js';
 
 const { decodeTexture } = nodeTools;
 /** The upper half is red, the lower half blue. */
@@ -124,6 +124,25 @@ describe('an option is refused with the reason:', () => {
 });
 
 describe('OBJ', () => {
+  test.each([
+    ['-dash', 'dash'],
+    ['..hidden', 'hidden'],
+    ['q?a#b%20c&d', 'q_a_b_20c_d'],
+    ['line\nbreak\\', 'line_break_'],
+    ['Käffchen 茶', 'Käffchen_茶'],
+    ['#', '_'],
+    ['--', 'model'],
+  ])(
+    'names the files of an OBJ called %j %s, which a viewer can request and no reader takes for an option',
+    async (name, prefix) => {
+      const { files } = await convertModel(glb, 'obj', { ...nodeTools, name });
+      expect(files.map((file) => file.name)).toEqual([`${name}.obj`, `${prefix}.mtl`, `${prefix}-texture.png`]);
+      expect(text(files[0]?.bytes)).toContain(`\nmtllib ${prefix}.mtl\n`);
+      expect(text(files[1]?.bytes)).toContain(`\nmap_Kd ${prefix}-texture.png\n`);
+      expect(companionNames(name, 'obj', {})).toEqual([`${prefix}.mtl`, `${prefix}-texture.jpg`]);
+    },
+  );
+
   test('has the triangles in meters with Y up, and names its material and texture', async () => {
     const [obj, mtl, image] = await convert('obj');
     expect([obj?.name, mtl?.name, image?.name]).toEqual(['my cup.obj', 'my_cup.mtl', 'my_cup-texture.png']);

@@ -4,9 +4,10 @@ import { buffer } from 'node:stream/consumers';
 import { type ModelOptionTexts, modelFormats } from '@gen3d/convert/options';
 import { type Command, Option } from 'commander';
 import { UsageError } from '../exit/failure.js';
+import { findTarget, stdoutPath } from '../files/target.js';
 import { printModel, writeModel } from '../jobs/model-file.js';
 import { addModelOptions } from '../jobs/model-options.js';
-import { modelPath, planOutputs, stdoutPath, unknownFormat } from '../jobs/output-file.js';
+import { modelPath, planOutputs, unknownFormat } from '../jobs/output-file.js';
 import { printJson, requirePipe } from '../terminal/terminal.js';
 
 interface ConvertOptions extends ModelOptionTexts {
@@ -38,11 +39,13 @@ export function addConvert(program: Command): void {
 async function convert(
   model: string,
   argument: string | undefined,
-  { to, output = argument, json, ...options }: ConvertOptions,
+  { to, output: given = argument, json, ...options }: ConvertOptions,
 ): Promise<void> {
-  if (argument !== undefined && output !== argument) {
-    throw new UsageError(`The output is both ${argument} and ${output}. Pass one of them`);
+  if (argument !== undefined && given !== argument) {
+    throw new UsageError(`The output is both ${argument} and ${given}. Pass one of them`);
   }
+  const isStdout = given !== undefined && (await findTarget(given)).kind === 'stdout';
+  const output = isStdout ? stdoutPath : given;
   const named =
     output === stdoutPath ? 'glb' : modelFormats.find((format) => output?.toLowerCase().endsWith(`.${format}`));
   if (to !== undefined && named !== undefined && named !== to) {

@@ -32,6 +32,7 @@ import {
   printJson,
   requirePipe,
   say,
+  shownName,
   tick,
 } from '../terminal/terminal.js';
 
@@ -106,19 +107,22 @@ async function requireFiles(images: readonly string[]): Promise<void> {
       throw new UsageError('The path of a photo is empty. Check for an unset variable, or pass - for stdin');
     }
     const file = await stat(image).catch((cause: unknown) => {
-      throw new UsageError(`${image} does not exist. Pass the path of a photo, an http(s) URL, or - for stdin`, {
-        cause,
-      });
+      throw new UsageError(
+        `${shownName(image)} does not exist. Pass the path of a photo, an http(s) URL, or - for stdin`,
+        {
+          cause,
+        },
+      );
     });
     const advice = `Pass the photos in it, such as ${image}/*.jpg, or run \`gen3d watch ${image}\``;
-    if (!file.isFile()) throw new UsageError(`${image} is not a file. ${advice}`);
+    if (!file.isFile()) throw new UsageError(`${shownName(image)} is not a file. ${advice}`);
   }
 }
 
 function nameOf(image: string): string {
   if (image === '-') return 'stdin';
   if (isDataUri(image)) return 'data URI';
-  return isUrl(image) ? image : basename(image);
+  return isUrl(image) ? image : shownName(basename(image));
 }
 
 async function createOnly(client: Gen3d, items: readonly Item[], { json, open }: CreateOptions, signal: AbortSignal) {

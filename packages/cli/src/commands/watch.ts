@@ -18,10 +18,10 @@ import { type ServerOptions, withClient } from '../connection/client.js';
 import { failureOf, UsageError } from '../exit/failure.js';
 import { aborted } from '../exit/interruption.js';
 import { downloadModel } from '../jobs/job.js';
-import { modelPath, pathKey } from '../jobs/output-file.js';
+import { modelPath, pathKey, planOutputs } from '../jobs/output-file.js';
 import { photoFile } from '../jobs/photo-input.js';
 import { bytes, count, duration } from '../terminal/format.js';
-import { cross, paint, print, printJson, say, tick } from '../terminal/terminal.js';
+import { cross, paint, print, printJson, say, shownName, tick } from '../terminal/terminal.js';
 
 interface WatchOptions extends ServerOptions {
   readonly json?: boolean;
@@ -123,7 +123,7 @@ class PhotoQueue {
   }
 
   async #process(photo: string): Promise<void> {
-    const name = basename(photo);
+    const name = shownName(basename(photo));
     const model = modelPath(photo);
     try {
       const other = this.#photoOfModel.get(pathKey(model)) ?? photo;
@@ -147,7 +147,7 @@ class PhotoQueue {
       } catch (error) {
         if (!isTemporary(error) || this.#signal.aborted) throw error;
         const retry = `Retrying in ${duration(pauseMs)}`;
-        say(`${paint('yellow', '•')} ${basename(photo)}  ${failureOf(error).message}. ${retry}`);
+        say(`${paint('yellow', '•')} ${shownName(basename(photo))}  ${failureOf(error).message}. ${retry}`);
         await sleep(pauseMs, undefined, { signal: this.#signal });
       }
     }
@@ -155,18 +155,19 @@ class PhotoQueue {
 
   async #createModel(photo: string, model: string): Promise<void> {
     const startedAt = Date.now();
-    const name = basename(photo);
+    const name = shownName(basename(photo));
     const content = await readFile(photo, { signal: this.#signal });
     // The same photo always has the same job.
     const idempotencyKey = `watch-${createHash('sha256').update(content).digest('hex')}`;
     const image = await photoFile(name, content);
+    await planOutputs([model], {}, [photo]);
     const { job_id } = await this.#client.jobs.create({ image, idempotencyKey, label: name }, { signal: this.#signal });
     say(`${paint('dim', '•')} ${name}  job ${job_id}`);
     const task = await this.#client.jobs.wait(job_id, { signal: this.#signal });
     const written = await downloadModel(this.#client, task, model, { signal: this.#signal });
     say(`${tick()} ${name}  ${bytes(written.bytes)}, ${duration(Date.now() - startedAt)}`);
     if (this.#options.json) printJson(task);
-    else print(model);
+    else print(shownName(model));
   }
 }
 

@@ -1,8 +1,9 @@
-import { readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { makeFolder } from '@gen3d/engine/files';
 import envPaths from 'env-paths';
 import { UsageError } from '../exit/failure.js';
+import { writeOutput } from '../files/write-file.js';
 
 /** A server for which this machine has an API key, or which runs on it. */
 export interface KnownServer {
@@ -73,13 +74,8 @@ const isKnownServer = (value: unknown): value is KnownServer =>
 export async function writeProfile(profile: Profile): Promise<void> {
   const path = profilePath();
   await makeFolder(folder(), 0o700);
-  const draft = `${path}.${process.pid}`;
-  try {
-    await writeFile(draft, `${JSON.stringify(profile, undefined, 2)}\n`, { mode: 0o600 });
-    await rename(draft, path);
-  } finally {
-    await rm(draft, { force: true });
-  }
+  const text = `${JSON.stringify(profile, undefined, 2)}\n`;
+  await writeOutput(path, new TextEncoder().encode(text), { force: true, mode: 0o600 });
 }
 
 /** Adds a server to the profile and makes it the default. */

@@ -1,10 +1,10 @@
 import { type Gen3d, NotFoundError, type Task } from '@gen3d/sdk';
-import { exitCode, Failed } from '../exit/failure.js';
+import { exitCode, Failed, Interrupted } from '../exit/failure.js';
+import { writeOutput } from '../files/write-file.js';
 import { shellWord } from '../terminal/format.js';
 import { nextCommand } from '../terminal/next-command.js';
 import { type WriteOptions, type WrittenModel, writeModel } from './model-file.js';
 import { modelOptionWords } from './model-options.js';
-import { writeOutput } from './output-file.js';
 
 /**
  * Retrieves the job with the id that the user gave.
@@ -45,12 +45,13 @@ export async function downloadModel(
 ): Promise<WrittenModel> {
   const content = await client.download(task, { asset, signal });
   try {
-    if (asset === 'thumbnail') await writeOutput(path, content, options.force);
-    else return await writeModel(path, content, options);
+    if (asset === 'thumbnail') await writeOutput(path, content, { force: options.force, signal });
+    else return await writeModel(path, content, { ...options, signal });
   } catch (error) {
     if (!(error instanceof Error)) throw error;
     const output = asset === 'thumbnail' ? '--thumbnail -o OTHER.jpg' : '-o OTHER.glb';
     const hint = `The model is finished. To download to another path: \`${nextCommand(`download ${task.task_id} ${output}`)}\``;
+    if (error instanceof Interrupted) throw new Interrupted(hint);
     throw new Failed(exitCode.failed, `${error.message}. ${hint}`, { cause: error });
   }
   return { bytes: content.length, notes: [] };

@@ -1,16 +1,19 @@
-import { existsSync } from 'node:fs';
 import { basename, dirname, extname, join } from 'node:path';
 import type { ModelContent, PrintCheck } from '@gen3d/convert';
 import type { ModelOptionTexts } from '@gen3d/convert/options';
 import { UsageError } from '../exit/failure.js';
-import { print, say } from '../terminal/terminal.js';
+import { stdoutPath } from '../files/target.js';
+import { writeOutput } from '../files/write-file.js';
+import { print, say, shownName } from '../terminal/terminal.js';
 import { readModelOptions } from './model-options.js';
-import { existsError, fileId, formatOf, inputItself, stdoutPath, writeOutput } from './output-file.js';
+import { formatOf, idsOf, requireOutput } from './output-file.js';
 
 export interface WriteOptions extends ModelOptionTexts {
   readonly force?: boolean | undefined;
   /** The path of the GLB, or a name for it in errors. */
   readonly source?: string;
+  /** Ends the wait for the reader of a FIFO. */
+  readonly signal?: AbortSignal;
 }
 
 export interface WrittenModel {
@@ -31,21 +34,19 @@ export interface WrittenModel {
 export async function writeModel(
   path: string,
   glb: Uint8Array,
-  { force = false, source, ...options }: WriteOptions = {},
+  { force = false, source, signal, ...options }: WriteOptions = {},
 ): Promise<WrittenModel> {
   const { files, notes, printCheck } = await convert(path, glb, source, options);
-  const sourceId = source && (await fileId(source));
-  for (const file of files.filter(({ path }) => path !== stdoutPath)) {
-    if (sourceId !== undefined && (await fileId(file.path)) === sourceId) throw inputItself(file.path);
-    if (!force && existsSync(file.path)) throw existsError(file.path);
-  }
-  for (const file of files) await writeOutput(file.path, file.bytes, force);
+  const sourceIds = await idsOf(source === undefined ? [] : [source]);
+  // All of them, before the first is written.
+  for (const file of files) await requireOutput(file.path, { force, sourceIds });
+  for (const file of files) await writeOutput(file.path, file.bytes, { force, signal });
   return { bytes: files.reduce((size, { bytes }) => size + bytes.length, 0), notes, printCheck };
 }
 
 /** Prints the path of a written model, unless stdout has the model itself, and what there is to say about it. */
 export function printModel(path: string, written: Pick<WrittenModel, 'notes'>): void {
-  if (path !== stdoutPath) print(path);
+  if (path !== stdoutPath) print(shownName(path));
   sayNotes(written);
 }
 
@@ -71,7 +72,9 @@ async function convert(
   const converted = convertModel(glb, format, { ...nodeTools, renderThumbnail, name, ...options });
   const { files, notes, printCheck } = await converted.catch((error: unknown) => {
     if (!(error instanceof ConversionError)) throw error;
-    throw new UsageError(`Cannot convert ${source ?? 'the model'} to ${path}. ${error.message}`, { cause: error });
+    throw new UsageError(`Cannot convert ${shownName(source ?? 'the model')} to ${shownName(path)}. ${error.message}`, {
+      cause: error,
+    });
   });
   const [main, ...others] = files;
   // The name as given: its extension may be in capitals.

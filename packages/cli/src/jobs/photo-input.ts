@@ -15,6 +15,7 @@ import {
 } from '@gen3d/schema/rules';
 import type { ImageInput } from '@gen3d/sdk';
 import { UsageError } from '../exit/failure.js';
+import { shownName } from '../terminal/terminal.js';
 
 export const isUrl = (image: string): boolean => /^https?:\/\//i.test(image);
 export const isDataUri = (image: string): boolean => /^data:/i.test(image);
@@ -47,7 +48,7 @@ export async function photoInput(image: string, signal: AbortSignal): Promise<Im
 function requirePhoto(name: string, start: Uint8Array): void {
   const type = sniffFileType(start);
   if (start.length === 0 || isPhotoType(type)) return;
-  throw new UsageError(`${name} is ${describeFileType(type)}. Send a ${photoFormatChoice}`);
+  throw new UsageError(`${shownName(name)} is ${describeFileType(type)}. Send a ${photoFormatChoice}`);
 }
 
 /**

@@ -1,6 +1,7 @@
 import { realpath } from 'node:fs/promises';
 import systemPath, { basename, dirname, join, resolve } from 'node:path';
 import { UsageError } from '../exit/failure.js';
+import { followLinks } from '../files/target.js';
 
 /**
  * Limits an assistant to folders in which it may read photos and write models. It may follow instructions from
@@ -32,13 +33,13 @@ export class Folders {
     return real;
   }
 
-  /** Returns the real path of a file to write. @throws {UsageError} if its folder is missing or outside the folders */
+  /** Returns the real path of a file to write. @throws {UsageError} if its folder is missing, or outside the folders */
   async future(path: string): Promise<string> {
     const absolute = this.#absolute(path);
     const folder = await realpath(dirname(absolute)).catch((cause: unknown) => {
       throw new UsageError(`The folder of ${path} does not exist. Create it first`, { cause });
     });
-    const real = join(folder, basename(absolute));
+    const real = await followLinks(join(folder, basename(absolute)));
     this.#requireInside(path, real);
     return real;
   }

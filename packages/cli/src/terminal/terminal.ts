@@ -9,6 +9,9 @@ const colorOrControl = /(\x1b\[(?:2|22|31|32|33|39)m)|(?![\t\n])\p{Cc}/gu;
 /** Replaces control characters in what others wrote, which could otherwise change the terminal's title or clipboard. */
 export const visible = (text: string): string => text.replace(colorOrControl, (_, color?: string) => color ?? '\uFFFD');
 
+/** Makes the name of a file part of a line. Names may contain line breaks and other control characters. */
+export const shownName = (name: string): string => name.replace(/\p{Cc}/gu, '\uFFFD');
+
 /** Prints a result to stdout, the only output there. */
 export const print = (line: string): void => void process.stdout.write(`${visible(line)}\n`);
 
