@@ -101,14 +101,15 @@ async function publintProblems(bytes) {
 }
 
 /**
- * Leaves out the resolution of Node 10, which ignores `exports`. All supported versions of Node follow it.
+ * Leaves out the resolution of Node 10 and of `require` where a package has only ES modules. The SDK and the schema support it,
+ * because TypeScript uses it in many older projects.
  *
  * @param {string} tarball
  */
 async function typeProblems(tarball) {
   const attw = join(root, 'node_modules/@arethetypeswrong/cli/dist/index.js');
   const esmOnly = /-(convert|engine|server|weights)-/.test(basename(tarball));
-  const args = [attw, tarball, '--profile', esmOnly ? 'esm-only' : 'node16', '--no-color', '--no-emoji'];
+  const args = [attw, tarball, '--profile', esmOnly ? 'esm-only' : 'strict', '--no-color', '--no-emoji'];
   // Entry points of child processes and of the dashboard have no types.
   const untyped = esmOnly ? ['--ignore-rules', 'untyped-resolution', 'no-resolution'] : [];
   const { code, both } = await start(process.execPath, [...args, ...untyped], { stdio: 'pipe' }).ended;

@@ -6,7 +6,7 @@ import { type EventsOptions, readEvents } from './event-stream.js';
 import type { ImageInput } from './image-input.js';
 import { type CreateJobParams, Jobs } from './jobs.js';
 import { expectBody, having } from './response-bodies.js';
-import { type Fetch, type Method, methods, Transport } from './transport.js';
+import { type Fetch, type Method, methods, type Retry, Transport } from './transport.js';
 import type { WaitOptions } from './wait.js';
 import { WebhookEndpointSettings } from './webhook-endpoint.js';
 
@@ -17,8 +17,13 @@ export interface Gen3dOptions {
   readonly baseUrl?: string | undefined;
   /** Limits each attempt, until the last byte of the response. Default 60,000. Each call also accepts a total limit. */
   readonly timeoutMs?: number | undefined;
-  /** How often a request is repeated after a 429, a 5xx or a broken connection. Default 3. */
+  /**
+   * How often a request is repeated after a 429 or a 5xx. Default 3. After a broken connection, it is repeated at most
+   * three times.
+   */
   readonly maxRetries?: number | undefined;
+  /** Called before each pause that precedes a repeated request, for example to log it. */
+  readonly onRetry?: ((retry: Retry) => void) | undefined;
   /** A custom fetch, for example to use a proxy. Default: the global fetch. */
   readonly fetch?: Fetch | undefined;
 }
@@ -80,6 +85,7 @@ export class Gen3d {
       fetch: options.fetch ?? ((input, init) => fetch(input, init)),
       timeoutMs: options.timeoutMs ?? 60_000,
       maxRetries: options.maxRetries ?? 3,
+      onRetry: options.onRetry,
     });
     this.#transport = transport;
     this.jobs = new Jobs(transport);

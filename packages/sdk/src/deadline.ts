@@ -10,7 +10,7 @@ export interface RequestOptions {
 }
 
 /** Timers cannot wait longer than this, almost 25 days. A longer timeout counts as no limit. */
-export const maxTimerMs = 2 ** 31 - 1;
+const maxTimerMs = 2 ** 31 - 1;
 
 /**
  * Runs `work` with a signal that aborts with the caller's signal, or when the timeout elapses.

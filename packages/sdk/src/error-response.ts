@@ -9,22 +9,24 @@ import {
   RateLimitError,
   ServerError,
 } from './errors.js';
+import { foreignResponse, type RequestFacts, redirectError } from './foreign-response.js';
 import { having } from './response-bodies.js';
 
 /**
  * Converts a response with an error status to an error. `error.code` in the body selects the class; without a code, the
  * status does.
- *
- * @param isFile whether the request was for a file, which needs no API key and may be on another kind of server
  */
-export async function errorFrom(response: Response, url: string, isFile: boolean): Promise<Gen3dError> {
+export async function errorFrom(response: Response, request: RequestFacts): Promise<Gen3dError> {
   const { status, headers } = response;
   const details = { status, requestId: requestId(response), retryAfterMs: retryAfterMs(headers, Date.now()) };
+  if (response.type === 'opaqueredirect' || (status >= 300 && status < 400)) {
+    return redirectError(request.url, headers.get('location'), details);
+  }
   // A proxy's HTML page is not JSON.
   const body: unknown = await response.json().catch(() => undefined);
 
   // These bodies do not have the standard shape (docs/contract.md sections 5.3 and 7).
-  if (!isFile && (status === 403 || status === 401)) {
+  if (status === 403 || status === 401) {
     return new AuthenticationError('forbidden', 'The API key is missing, wrong or revoked', details);
   }
   if (status === 429) {
@@ -33,18 +35,7 @@ export async function errorFrom(response: Response, url: string, isFile: boolean
     if (isErrorBody(body)) return new RateLimitError(body.error.code, body.error.message, details);
     return new RateLimitError('rate_limited', `Too many requests or unfinished jobs. Try again ${when}`, details);
   }
-  if (isFile || !isErrorBody(body)) {
-    if (status >= 500) {
-      return new ServerError('internal_error', `${new URL(url).origin} responded with status ${status}`, details);
-    }
-    const message = isFile
-      ? `${url} responded with status ${status}. Check that the server's assets still contain this file, and are public`
-      : `${url} responded with status ${status}, but not as a gen3d server does. Check the base URL`;
-    return status === 404
-      ? new NotFoundError('not_found', message, details)
-      : new Gen3dError('invalid_response', message, details);
-  }
-
+  if (!isErrorBody(body)) return foreignResponse(request, details);
   const { code, message } = body.error;
   if (code === 'insufficient_balance' && hasAmounts(body)) {
     return new InsufficientBalanceError(body.balance_usd, body.min_balance_usd, message, details);
@@ -53,6 +44,19 @@ export async function errorFrom(response: Response, url: string, isFile: boolean
   if (code === 'not_found') return new NotFoundError(code, message, details);
   if (status >= 500) return new ServerError(code, message, details);
   return new InvalidRequestError(code, message, details);
+}
+
+/** Converts a response to the download of a file, which needs no API key and may be on another kind of server. */
+export function fileError(response: Response, url: string): Gen3dError {
+  const { status, headers } = response;
+  const details = { status, requestId: requestId(response), retryAfterMs: retryAfterMs(headers, Date.now()) };
+  if (status === 429)
+    return new RateLimitError('rate_limited', `${url} was requested too often. Try again later`, details);
+  if (status >= 500) return foreignResponse({ url }, details);
+  const message = `${url} responded with status ${status}. Check that the server's assets still contain this file, and are public`;
+  return status === 404
+    ? new NotFoundError('not_found', message, details)
+    : new Gen3dError('invalid_response', message, details);
 }
 
 const hasError = having<ErrorBody>({ error: 'object' });

@@ -6,6 +6,7 @@ export type Gen3dErrorCode =
   | 'forbidden'
   | 'rate_limited'
   | 'connection_failed'
+  | 'redirected'
   | 'timeout'
   | 'invalid_response'
   | 'job_failed'
@@ -103,6 +104,22 @@ export class ServerError extends Gen3dError {
 /** No complete response arrived: the server cannot be reached, or the connection broke. */
 export class ConnectionError extends Gen3dError {
   override readonly name: string = 'ConnectionError';
+}
+
+/**
+ * The server redirects API requests to another address, which this client does not follow. `code` is `redirected`.
+ * `baseUrl` is the address to use instead, if the redirect leads to the same API.
+ */
+export class RedirectError extends ConnectionError {
+  override readonly name = 'RedirectError';
+
+  constructor(
+    message: string,
+    readonly baseUrl: string | undefined,
+    details?: Gen3dErrorDetails,
+  ) {
+    super('redirected', message, details);
+  }
 }
 
 /**

@@ -2,9 +2,10 @@ import type { TaskUpdatedEvent } from '@gen3d/schema';
 import { isTerminal } from '@gen3d/schema/rules';
 import { abortable } from './deadline.js';
 import { ConnectionError, isTemporary } from './errors.js';
+import { connectionError } from './foreign-response.js';
 import { expectBody, having } from './response-bodies.js';
 import { sleep } from './sleep.js';
-import { connectionError, type Transport } from './transport.js';
+import type { Transport } from './transport.js';
 
 // Reads server-sent events. Proxies end long responses, so a broken connection is not a failure: the stream continues
 // after the last event that arrived, and the server keeps events for a day. A proxy that holds a stream back until its

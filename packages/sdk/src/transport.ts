@@ -5,11 +5,18 @@ import {
   readEndpointHealth,
   readEstimate,
 } from '@gen3d/schema/rules';
-import type { Options } from 'ky';
-import ky, { HTTPError, TimeoutError } from 'ky';
-import { abortable, maxTimerMs, type RequestOptions, withDeadline } from './deadline.js';
-import { errorFrom, requestId, retryAfterMs } from './error-response.js';
-import { ConnectionError, Gen3dError, RequestTimeoutError, ServerError } from './errors.js';
+import { abortable, type RequestOptions, withDeadline } from './deadline.js';
+import { errorFrom, fileError, requestId, retryAfterMs } from './error-response.js';
+import {
+  ConnectionError,
+  Gen3dError,
+  RateLimitError,
+  RedirectError,
+  RequestTimeoutError,
+  ServerError,
+} from './errors.js';
+import { connectionError } from './foreign-response.js';
+import { sleep } from './sleep.js';
 
 // Sends requests so that callers need no retry loop. A request is retried after a 429, a 5xx or a broken connection,
 // unless repeating it could do something twice. Creating a job is safe, because all attempts carry the same idempotency
@@ -23,6 +30,16 @@ export interface TransportOptions {
   readonly fetch: Fetch;
   readonly timeoutMs: number;
   readonly maxRetries: number;
+  readonly onRetry?: ((retry: Retry) => void) | undefined;
+}
+
+/** A failed request that is repeated after a pause. */
+export interface Retry {
+  readonly error: Gen3dError;
+  /** How long the pause before the next request is. */
+  readonly pauseMs: number;
+  /** How many requests of the call have failed so far. */
+  readonly attempt: number;
 }
 
 export interface Call extends RequestOptions {
@@ -45,34 +62,22 @@ export interface ApiResponse {
 export const methods = ['get', 'post', 'put', 'delete'] as const;
 export type Method = (typeof methods)[number];
 
-// Every 5xx (docs/contract.md section 7), because proxies add their own status codes.
-const retriedStatuses = [429, ...Array.from({ length: 100 }, (_, index) => 500 + index)];
 // A call that would have to wait longer fails immediately; it is never retried before the time that the server asked for.
 const maxRetryAfterMs = 60_000;
+const firstPauseMs = 500;
+/** After a 502, 503 or 504: a server behind a proxy needs some seconds to start. */
+const firstProxyPauseMs = 2_000;
+const maxPauseMs = 8_000;
+
+// A server that does not respond at all is seldom starting. Behind a proxy, it responds with a 502.
+const maxConnectionRetries = 3;
 
 /** Sends the requests of all resources: adds the API key, retries, applies timeouts, and turns failures into errors. */
 export class Transport {
   readonly #options: TransportOptions;
-  readonly #ky: Options;
 
   constructor(options: TransportOptions) {
     this.#options = options;
-    this.#ky = {
-      timeout: options.timeoutMs <= maxTimerMs && options.timeoutMs,
-      retry: {
-        limit: options.maxRetries,
-        // Includes POST: creating a job carries an idempotency key, and other calls set `repeatable`.
-        methods: [...methods],
-        statusCodes: retriedStatuses,
-        afterStatusCodes: retriedStatuses,
-        retryOnTimeout: true,
-        shouldRetry: unlessRetryAfterTooLong,
-        delay: (attempt) => 500 * 2 ** (attempt - 1),
-        backoffLimit: 8_000,
-        // Spreads the retries of clients that were rejected at the same time, and never retries immediately.
-        jitter: (delay) => delay * (0.5 + Math.random()),
-      },
-    };
   }
 
   /** Whether the key is the public test key, whose jobs return a fixed sample. */
@@ -86,12 +91,18 @@ export class Transport {
   }
 
   async call(method: Method, path: string, call: Call = {}): Promise<ApiResponse> {
-    const { repeatable = true, signal, timeoutMs, headers: extra, ...content } = call;
+    const { json, searchParams, headers: extra } = call;
     const { baseUrl, apiKey } = this.#options;
-    const response = await this.#send(method, this.url(path), call, {
-      ...content,
-      headers: { ...extra, accept: 'application/json', authorization: `Bearer ${apiKey}` },
-      ...(!repeatable && { retry: { ...this.#retry, shouldRetry: onlyAfterRateLimit } }),
+    const url = new URL(this.url(path));
+    for (const [name, value] of Object.entries(searchParams ?? {})) {
+      if (value !== undefined) url.searchParams.set(name, String(value));
+    }
+    const headersSent = { ...extra, accept: 'application/json', authorization: `Bearer ${apiKey}` };
+    const response = await this.#send(method, url.href, call, {
+      headers: json === undefined ? headersSent : { ...headersSent, 'content-type': 'application/json' },
+      ...(json !== undefined && { body: JSON.stringify(json) }),
+      // A followed redirect would lose the key, and the body of a POST.
+      redirect: 'manual',
     });
     const headers = {
       retryAfterMs: retryAfterMs(response.headers, Date.now()),
@@ -112,7 +123,7 @@ export class Transport {
 
   /** Downloads a file. Sends no API key, because assets are public and may be on another host. */
   async fetchBytes(url: string, limits: RequestOptions): Promise<Uint8Array> {
-    const response = await this.#send('get', url, limits, 'file');
+    const response = await this.#send('get', url, limits);
     return new Uint8Array(await response.arrayBuffer());
   }
 
@@ -124,9 +135,10 @@ export class Transport {
         authorization: `Bearer ${this.#options.apiKey}`,
         ...(lastEventId !== undefined && { 'last-event-id': lastEventId }),
       },
+      redirect: 'manual',
       signal,
     });
-    if (!response.ok) throw await errorFrom(response, url, false);
+    if (!response.ok) throw await errorFrom(response, { url });
     if (response.status === 204 || response.headers.get('content-type')?.startsWith('text/event-stream'))
       return response;
     throw new Gen3dError('invalid_response', `${url} did not respond with a stream of events`, {
@@ -135,73 +147,68 @@ export class Transport {
     });
   }
 
-  get #retry() {
-    const { retry } = this.#ky;
-    return typeof retry === 'object' ? retry : {};
+  /** @param content absent for a file, which may be on another kind of server */
+  #send(method: Method, url: string, call: Call, content?: Content): Promise<Response> {
+    const { maxRetries, onRetry } = this.#options;
+    const timeoutError = (timeoutMs: number) => new RequestTimeoutError({ method, url }, timeoutMs);
+    return withDeadline(call, timeoutError, async (signal) => {
+      for (let attempt = 1; ; attempt += 1) {
+        try {
+          return await this.#attempt(method, url, signal, content);
+        } catch (error) {
+          signal.throwIfAborted();
+          const pauseMs = attempt <= maxRetries ? retryPauseMs(error, attempt, call.repeatable) : undefined;
+          if (pauseMs === undefined) throw error;
+          onRetry?.({ error: error as Gen3dError, pauseMs, attempt });
+          await sleep(pauseMs, signal);
+        }
+      }
+    });
   }
 
-  #send(method: Method, url: string, limits: RequestOptions, content: Options | 'file'): Promise<Response> {
-    const timeoutError = (timeoutMs: number) => new RequestTimeoutError({ method, url }, timeoutMs);
-    const isFile = content === 'file';
-    let hasHeaders = false;
-    const fetch = withWholeBody(this.#options.fetch, (arrived) => {
-      hasHeaders = arrived;
-    });
-    return withDeadline(limits, timeoutError, async (signal) => {
+  /** Resolves with a response of status 2xx whose whole body has arrived. */
+  #attempt(method: Method, url: string, signal: AbortSignal, content?: Content): Promise<Response> {
+    const { fetch, timeoutMs } = this.#options;
+    const timeoutError = () => new RequestTimeoutError({ method, url }, timeoutMs);
+    return withDeadline({ signal, timeoutMs }, timeoutError, async (signal) => {
+      let hasHeaders = false;
       try {
-        return await abortable(ky(url, { ...this.#ky, ...(!isFile && content), fetch, method, signal }), signal);
+        const response = await abortable(fetch(url, { ...content, method: method.toUpperCase(), signal }), signal);
+        hasHeaders = true;
+        const complete = await abortable(withWholeBody(response), signal);
+        if (complete.ok) return complete;
+        throw content ? await errorFrom(complete, { url, bodyBytes: content.body?.length }) : fileError(complete, url);
       } catch (error) {
         signal.throwIfAborted();
-        if (error instanceof HTTPError) throw await errorFrom(error.response, url, isFile);
-        if (error instanceof TimeoutError) throw timeoutError(this.#options.timeoutMs);
         throw connectionError(url, error, hasHeaders);
       }
     });
   }
 }
 
-/**
- * Makes a fetch that resolves only after the whole body has arrived. ky's timeout and retries end when fetch resolves,
- * which by default is when the headers arrive: they would not cover a connection that breaks in the middle of a body.
- *
- * @param onAttempt receives false when a request starts, and true when the headers of its response have arrived
- */
-function withWholeBody(fetch: Fetch, onAttempt: (hasHeaders: boolean) => void): Fetch {
-  return async (input, init) => {
-    onAttempt(false);
-    const response = await fetch(input, init);
-    onAttempt(true);
-    const { status, statusText, headers } = response;
-    const bytes = await response.arrayBuffer();
-    return new Response(bytes.byteLength === 0 ? null : bytes, { status, statusText, headers });
-  };
+type Content = Pick<RequestInit, 'headers' | 'redirect'> & { readonly body?: string };
+
+/** Reads the body now: a connection that breaks in the middle of it counts as a failed request, which can be repeated. */
+async function withWholeBody(response: Response): Promise<Response> {
+  // Browsers hide a redirect: its status is 0, which `Response` does not accept.
+  if (response.type === 'opaqueredirect') return response;
+  const { status, statusText, headers } = response;
+  const bytes = await response.arrayBuffer();
+  return new Response(bytes.byteLength === 0 ? null : bytes, { status, statusText, headers });
 }
 
-type RetryVerdict = (failed: { error: Error }) => false | undefined;
-
-// undefined leaves the decision to ky. With true, ky would ignore Retry-After.
-const unlessRetryAfterTooLong: RetryVerdict = ({ error }) =>
-  error instanceof HTTPError && (retryAfterMs(error.response.headers, Date.now()) ?? 0) > maxRetryAfterMs
-    ? false
-    : undefined;
-
-const onlyAfterRateLimit: RetryVerdict = (failed) =>
-  failed.error instanceof HTTPError && failed.error.response.status === 429 ? unlessRetryAfterTooLong(failed) : false;
-
-/** Converts the failure of a request, unless it is one of this client's errors. */
-export function connectionError(url: string, error: unknown, hasHeaders = false): Gen3dError {
-  if (error instanceof Gen3dError) return error;
-  const { origin } = new URL(url);
-  const message = hasHeaders
-    ? `The connection to ${origin} broke during its response: ${reason(error)}. Try again`
-    : `Cannot reach ${origin}: ${reason(error)}`;
-  return new ConnectionError('connection_failed', message, { cause: error });
-}
-
-/** Returns the innermost message: undici wraps the actual error in one or two others, such as "fetch failed". */
-function reason(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  if (error.cause instanceof Error) return reason(error.cause);
-  if (error instanceof AggregateError && error.errors.length > 0) return reason(error.errors[0]);
-  return error.message;
+/** Returns the pause before a failed request is repeated, in milliseconds. Undefined if it is not repeated. */
+function retryPauseMs(error: unknown, attempt: number, isRepeatable = true): number | undefined {
+  const isRetried =
+    error instanceof RateLimitError ||
+    (isRepeatable &&
+      // All 5xx, because proxies add their own. A response with status 200 that is not one of the API is not repeated.
+      ((error instanceof ServerError && (error.status ?? 0) >= 500) ||
+        (error instanceof ConnectionError && !(error instanceof RedirectError) && attempt <= maxConnectionRetries)));
+  if (!isRetried) return undefined;
+  if (error.retryAfterMs !== undefined) return error.retryAfterMs <= maxRetryAfterMs ? error.retryAfterMs : undefined;
+  const isBehindProxy = [502, 503, 504].includes(error.status ?? 0);
+  const pauseMs = (isBehindProxy ? firstProxyPauseMs : firstPauseMs) * 2 ** (attempt - 1);
+  // Spreads the retries of clients that were rejected at the same time, and never retries immediately.
+  return Math.min(maxPauseMs, pauseMs) * (0.5 + Math.random());
 }

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 
-// Before the import of ky, which checks for it when it is loaded.
+// Before the import of the client, which must not need it.
 Reflect.deleteProperty(AbortSignal, 'any');
 const { Gen3d, RequestTimeoutError } = await import('../src/index.js');
 const { jobId, jpeg, task } = await import('./server.js');

@@ -1,7 +1,9 @@
-import { AuthenticationError, ConnectionError, defaultBaseUrl, Gen3d } from '@gen3d/sdk';
-import { UsageError } from '../exit/failure.js';
+import { AuthenticationError, ConnectionError, defaultBaseUrl, Gen3d, type Retry } from '@gen3d/sdk';
+import { failureOf, Interrupted, UsageError } from '../exit/failure.js';
 import { interruptible } from '../exit/interruption.js';
+import { duration } from '../terminal/format.js';
 import { nextCommand } from '../terminal/next-command.js';
+import { say } from '../terminal/terminal.js';
 import { type Profile, readProfile } from './profile.js';
 
 /** Every command that uses a server has these options. */
@@ -39,16 +41,46 @@ export async function withClient<T>(
   const baseUrl = chooseServer(options, profile);
   const apiKey = chooseKey(options, profile, baseUrl);
   if (!apiKey) throw await missingKeyError(baseUrl);
-  // Few retries, because a user is waiting. `jobs.wait` tolerates longer failures.
-  const client = new Gen3d({ apiKey, baseUrl, maxRetries: 2 });
+  const retries = new RetryReport();
+  const client = new Gen3d({ apiKey, baseUrl, fetch: retries.fetch, onRetry: retries.say });
   try {
     return await interruptible((signal) => work(client, signal, apiKey));
   } catch (error) {
+    if (error instanceof Interrupted) throw retries.explain(error);
     // The hint would be wrong for downloads from another host, and for a connection that broke during a response.
     const start = `Cannot reach ${new URL(baseUrl).origin}:`;
     throw error instanceof ConnectionError && error.message.startsWith(start)
       ? unreachableError(baseUrl, error)
       : error;
+  }
+}
+
+/** How long the same failure of further requests is not repeated on the screen. */
+const sameFailureMs = 20_000;
+
+/** Says why a command waits: what the server said, and when the next try is. */
+class RetryReport {
+  /** The failure of the latest request, if it is about to be repeated. */
+  #failure: string | undefined;
+  #said: { readonly failure: string; readonly time: number } | undefined;
+
+  readonly fetch: typeof globalThis.fetch = async (input, init) => {
+    const response = await fetch(input, init);
+    if (response.ok) this.#failure = undefined;
+    return response;
+  };
+
+  readonly say = ({ error, pauseMs }: Retry): void => {
+    const failure = failureOf(error).message;
+    this.#failure = failure;
+    const { failure: lastFailure, time = 0 } = this.#said ?? {};
+    if (failure === lastFailure && Date.now() - time < sameFailureMs) return;
+    this.#said = { failure, time: Date.now() };
+    say(`${failure}. Trying again in ${duration(pauseMs)}`);
+  };
+
+  explain({ hint }: Interrupted): Interrupted {
+    return new Interrupted([this.#failure, hint].filter(Boolean).join('\n'));
   }
 }
 

@@ -6,6 +6,7 @@ import {
   InvalidRequestError,
   JobFailedError,
   NotConfiguredError,
+  RedirectError,
   ServerError,
 } from '@gen3d/sdk';
 import { CommanderError } from 'commander';
@@ -88,6 +89,7 @@ function messageOf(error: Gen3dError): string {
   if (error instanceof AuthenticationError && error.status !== undefined) {
     return `${error.message}. Check --api-key or GEN3D_API_KEY, or run \`${nextCommand('login')}\``;
   }
+  if (error instanceof RedirectError) return `${error.message} (--base-url or GEN3D_BASE_URL)`;
   if (error instanceof InsufficientBalanceError) {
     const amounts = `The balance is ${usd(error.balanceUsd)}, but a job requires ${usd(error.minBalanceUsd)}`;
     return `${amounts}. The operator can add credit with \`gen3d admin account credit\``;
