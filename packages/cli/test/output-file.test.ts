@@ -148,7 +148,7 @@ describe('output files', () => {
 
   test.each([
     ['of 255 bytes', 'x'.repeat(251)],
-    ['of 255 bytes in Japanese', 'モデル'.repeat(27) + 'モabcde'],
+    ['of 255 bytes in Japanese', `${'モデル'.repeat(27)}モabcde`],
   ])('may have a name %s', async (_, name) => {
     const path = join(folder, `${name}.glb`);
     expect(Buffer.byteLength(`${name}.glb`)).toBe(255);

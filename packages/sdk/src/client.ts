@@ -5,7 +5,9 @@ import { AuthenticationError, InvalidRequestError, RequestTimeoutError, WaitTime
 import { type EventsOptions, readEvents } from './event-stream.js';
 import type { ImageInput } from './image-input.js';
 import { type CreateJobParams, Jobs } from './jobs.js';
+import { isUrl } from './realms.js';
 import { expectBody, having } from './response-bodies.js';
+import type { Sharp } from './sharp.js';
 import { type Fetch, type Method, methods, type Retry, Transport } from './transport.js';
 import type { WaitOptions } from './wait.js';
 import { WebhookEndpointSettings } from './webhook-endpoint.js';
@@ -26,6 +28,11 @@ export interface Gen3dOptions {
   readonly onRetry?: ((retry: Retry) => void) | undefined;
   /** A custom fetch, for example to use a proxy. Default: the global fetch. */
   readonly fetch?: Fetch | undefined;
+  /**
+   * The package sharp, which converts images outside of browsers. Default: the installed one. Pass it where it cannot be
+   * found by its name: in a bundle, or in Jest.
+   */
+  readonly sharp?: Sharp | undefined;
 }
 
 export interface GenerateOptions extends WaitOptions, Pick<CreateJobParams, 'idempotencyKey' | 'label' | 'sampler'> {
@@ -88,7 +95,7 @@ export class Gen3d {
       onRetry: options.onRetry,
     });
     this.#transport = transport;
-    this.jobs = new Jobs(transport);
+    this.jobs = new Jobs(transport, options.sharp);
     this.webhookEndpoint = new WebhookEndpointSettings(transport);
     this.balance = {
       async retrieve(options) {
@@ -171,7 +178,7 @@ export class Gen3d {
    */
   async download(source: Task | string | URL, options: DownloadOptions = {}): Promise<Uint8Array> {
     const { asset = 'glb', ...limits } = options;
-    if (source instanceof URL) return this.#transport.fetchBytes(source.href, limits);
+    if (isUrl(source)) return this.#transport.fetchBytes(source.href, limits);
     if (typeof source !== 'string') return this.#transport.fetchBytes(assetUrl(source, asset), limits);
     if (/^https?:/i.test(source)) return this.#transport.fetchBytes(source, limits);
     let url = this.#transport.url(`jobs/${encodeURIComponent(source)}`);

@@ -6,9 +6,10 @@ import { loadSharp, type Sharp } from './sharp.js';
 const maxUsefulSide = 2_048;
 
 /**
- * Tried in this order. Even the lowest has no visible effect on the model, and makes an image of `maxUsefulSide` fit.
+ * Tried in this order. The first three have no visible effect on the model, and make an image of `maxUsefulSide` fit into
+ * a request. The others are for proxies with a lower limit.
  */
-const qualities = [0.95, 0.88, 0.78];
+const qualities = [0.95, 0.88, 0.78, 0.6, 0.4];
 
 /** Images larger than this are not read, because they are probably videos. */
 export const maxSourceBytes = 100 * 1024 ** 2;
@@ -20,6 +21,7 @@ interface FitOptions {
   readonly isJpeg: boolean;
   readonly isHeic: boolean;
   readonly maxSide?: number | undefined;
+  readonly maxBytes?: number | undefined;
   /** Decodes an image in browsers. It applies the orientation and the color profile. */
   readonly decode?: ((image: Blob) => Promise<Bitmap>) | undefined;
 }
@@ -27,21 +29,26 @@ type Fit = (image: Blob, options: FitOptions) => Promise<Blob | undefined>;
 
 /**
  * Finds a function that scales and converts images on this platform: with a canvas in browsers, with sharp elsewhere.
- * The function returns an upright sRGB image of at most 4 MiB, as JPEG, or as WebP if it may be transparent. It returns
+ * The function returns an upright sRGB image of at most `maxBytes` (4 MiB), as JPEG, or as WebP if it may be transparent. It returns
  * undefined if the image does not fit at any quality, and rejects if it cannot decode the image.
  *
+ * @param givenSharp used instead of the installed package and of a canvas
  * @returns undefined without a canvas, if sharp is not installed
+ * @throws {PackageLoadError} without a canvas, if sharp is installed but cannot be loaded
  */
-export async function imageFitter(): Promise<Fit | undefined> {
-  if (typeof createImageBitmap === 'function' && newCanvas !== undefined) return fitWithCanvas;
-  const sharp = await loadSharp();
+export async function imageFitter(givenSharp?: Sharp): Promise<Fit | undefined> {
+  if (!givenSharp && typeof createImageBitmap === 'function' && newCanvas !== undefined) return fitWithCanvas;
+  const sharp = givenSharp ?? (await loadSharp());
   return sharp && ((image, options) => fitWithSharp(sharp, image, options));
 }
 
-async function firstThatFits(encode: (quality: number) => Promise<Blob>): Promise<Blob | undefined> {
+async function firstThatFits(
+  encode: (quality: number) => Promise<Blob>,
+  maxBytes: number = limits.inlineImageBytes,
+): Promise<Blob | undefined> {
   for (const quality of qualities) {
     const encoded = await encode(quality);
-    if (encoded.size <= limits.inlineImageBytes) return encoded;
+    if (encoded.size <= maxBytes) return encoded;
   }
   return undefined;
 }
@@ -58,7 +65,7 @@ const newCanvas: ((width: number, height: number) => Canvas) | undefined =
 
 async function fitWithCanvas(
   image: Blob,
-  { isJpeg, maxSide = maxUsefulSide, decode = (image) => createImageBitmap(image) }: FitOptions,
+  { isJpeg, maxSide = maxUsefulSide, maxBytes, decode = (image) => createImageBitmap(image) }: FitOptions,
 ): Promise<Blob | undefined> {
   const bitmap = (await decode(image)) as ImageBitmap;
   const scale = Math.min(1, maxSide / Math.max(bitmap.width, bitmap.height));
@@ -71,7 +78,7 @@ async function fitWithCanvas(
   context.imageSmoothingQuality = 'high';
   context.drawImage(bitmap, 0, 0, canvas.width, canvas.height);
   bitmap.close();
-  const encode = (type: string) => firstThatFits((quality) => encodeCanvas(canvas, type, quality));
+  const encode = (type: string) => firstThatFits((quality) => encodeCanvas(canvas, type, quality), maxBytes);
   // Safari writes PNG instead of WebP, which may be too large.
   return (isJpeg ? undefined : await encode('image/webp')) ?? encode('image/jpeg');
 }
@@ -87,7 +94,7 @@ async function encodeCanvas(canvas: Canvas, type: string, quality: number): Prom
 async function fitWithSharp(
   sharp: Sharp,
   image: Blob,
-  { isHeic, maxSide = maxUsefulSide }: FitOptions,
+  { isHeic, maxSide = maxUsefulSide, maxBytes }: FitOptions,
 ): Promise<Blob | undefined> {
   const bytes = new Uint8Array(await image.arrayBuffer());
   // npm's sharp cannot decode HEIC.
@@ -101,6 +108,7 @@ async function fitWithSharp(
   return firstThatFits(async (fraction) => {
     const quality = Math.round(100 * fraction);
     const encoder = hasAlpha ? scaled.clone().webp({ quality }) : scaled.clone().jpeg({ quality });
-    return new Blob([await encoder.toBuffer()], { type: hasAlpha ? 'image/webp' : 'image/jpeg' });
-  });
+    const bytes = new Uint8Array(await encoder.toBuffer());
+    return new Blob([bytes], { type: hasAlpha ? 'image/webp' : 'image/jpeg' });
+  }, maxBytes);
 }

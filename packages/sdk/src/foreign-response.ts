@@ -6,6 +6,7 @@ import {
   RedirectError,
   ServerError,
 } from './errors.js';
+import { codeOf, messageOf } from './realms.js';
 
 // Says what it means if something between this client and the server responds, or if nothing does: a proxy, a sign-in
 // page, another kind of server, TLS on one side only. All such sentences are here, each with what to do.
@@ -93,12 +94,13 @@ export function connectionError(url: string, error: unknown, hasHeaders = false)
   if (error instanceof Gen3dError) return error;
   const { origin, protocol, host } = new URL(url);
   const cause = innermost(error);
-  const text = cause instanceof Error ? cause.message : String(cause);
+  const text = messageOf(cause);
+  const clue = `${codeOf(cause)} ${text}`;
   const message = hasHeaders
     ? `The connection to ${origin} broke during its response: ${text}. Try again`
-    : protocol === 'https:' && speaksNoTls.test(`${codeOf(cause)} ${text}`)
+    : protocol === 'https:' && speaksNoTls.test(clue)
       ? `The server at ${host} speaks http, not https. Use http://${host} as the base URL`
-      : protocol === 'http:' && speaksNoHttp.test(`${codeOf(cause)} ${text}`)
+      : protocol === 'http:' && speaksNoHttp.test(clue)
         ? `The server at ${host} does not speak http. If it uses TLS, use https://${host} as the base URL`
         : `Cannot reach ${origin}: ${text}`;
   return new ConnectionError('connection_failed', message, { cause: error });
@@ -109,12 +111,10 @@ const speaksNoTls =
   /ERR_SSL_(WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|HTTP_REQUEST)|wrong.version.number|InvalidContentType/i;
 const speaksNoHttp = /HPE_INVALID_CONSTANT|Expected HTTP/i;
 
-const codeOf = (error: unknown) => (error instanceof Error && 'code' in error ? String(error.code) : '');
-
 /** Returns the innermost error: undici wraps the actual one in one or two others, such as "fetch failed". */
 function innermost(error: unknown): unknown {
-  if (!(error instanceof Error)) return error;
-  if (error.cause instanceof Error) return innermost(error.cause);
-  if (error instanceof AggregateError && error.errors.length > 0) return innermost(error.errors[0]);
+  if (typeof error !== 'object' || error === null) return error;
+  if ('cause' in error && typeof error.cause === 'object' && error.cause !== null) return innermost(error.cause);
+  if ('errors' in error && Array.isArray(error.errors) && error.errors.length > 0) return innermost(error.errors[0]);
   return error;
 }

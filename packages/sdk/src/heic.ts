@@ -1,3 +1,4 @@
+import { loadPackage } from './optional-package.js';
 import type { Sharp } from './sharp.js';
 
 interface Failure {
@@ -31,16 +32,7 @@ export interface Libheif {
 }
 
 /** Loads libheif, if it is installed. It is under the LGPL, so it stays a separate package that users can replace. */
-export async function loadLibheif(): Promise<Libheif | undefined> {
-  // A variable, because bundlers fail on a literal that they cannot resolve.
-  const name = 'libheif-js/wasm-bundle.js';
-  try {
-    const module: { default: Libheif } = await import(/* webpackIgnore: true */ /* @vite-ignore */ name);
-    return module.default;
-  } catch {
-    return undefined;
-  }
-}
+export const loadLibheif = (): Promise<Libheif | undefined> => loadPackage<Libheif>('libheif-js/wasm-bundle.js');
 
 /**
  * Converts a HEIC or HEIF photo to an upright JPEG, with the photo's color profile.
@@ -76,7 +68,7 @@ export async function heicToJpeg(
         .removeAlpha()
         .jpeg({ quality: 95 })
         .toBuffer();
-      return withColorProfile(jpeg, colorProfileOf(heic));
+      return withColorProfile(new Uint8Array(jpeg), colorProfileOf(heic));
     } finally {
       libheif.heif_image_handle_release(handle);
     }

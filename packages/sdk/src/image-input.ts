@@ -13,13 +13,17 @@ import { fileSystem } from './environment.js';
 import { InvalidRequestError } from './errors.js';
 import { type Bitmap, imageFitter, maxSourceBytes } from './fit-image.js';
 import { loadLibheif } from './heic.js';
+import { pixelCount } from './image-size.js';
+import { PackageLoadError } from './optional-package.js';
+import { bytesIn, codeOf, isBlob, isUrl, isWebStream, messageOf, ownBlob } from './realms.js';
 import { chunksOf } from './response-bodies.js';
+import type { Sharp } from './sharp.js';
 
 /**
  * A photo: a path (Node, Bun, Deno), an http(s) URL, a data URI, bytes, a Blob or File, or a stream of bytes.
  *
  * The server fetches a URL, whose image may be up to 25 MiB. All other images are part of the request: PNG, JPEG or WebP
- * of up to 4 MiB. Browsers scale larger images to the 2048 pixels that the server uses, and convert other formats that
+ * of up to 4 MiB. Browsers scale images that are larger, or have more than 32 megapixels, to the 2048 pixels that the server uses, and convert other formats that
  * they can decode. So do other platforms if the package `sharp` is installed, and for HEIC `libheif-js`. Of the browsers, only
  * Safari can decode HEIC. A data URI is sent unchanged.
  */
@@ -33,38 +37,40 @@ export type ImageInput =
   | AsyncIterable<Uint8Array>;
 
 /**
- * Converts a photo to an entry of `image_urls`.
+ * Reads a photo, and makes it part of a request.
  *
- * @param maxBytes sends only the start of a larger image
+ * @returns a URL or data URI that can be sent as it is, or an image for `dataUriOf`
  * @throws {InvalidRequestError} if it cannot be read, or is not a PNG, JPEG or WebP of at most 4 MiB and this platform
  *   cannot make it one
  */
-export async function toImageUrl(image: ImageInput, maxBytes?: number): Promise<string> {
-  const source = await read(image);
-  if (typeof source === 'string') return source;
-  return `data:${source.type};base64,${base64(new Uint8Array(await source.slice(0, maxBytes).arrayBuffer()))}`;
-}
-
-/** Returns a URL that can be sent as it is, or an image that can be part of a request. */
-async function read(image: ImageInput): Promise<string | Blob> {
-  if (image instanceof URL) return image.protocol === 'file:' ? inlineFile(image) : remote(image.href);
+export async function readImage(image: ImageInput, sharp?: Sharp): Promise<string | Blob> {
+  const inline = (image: Blob | Uint8Array<ArrayBuffer>, name?: string) =>
+    prepareImage(isBlob(image) ? image : new Blob([image]), { name, sharp });
+  const inlineFile = async (path: string | URL) => inline(await readFile(path), String(path));
+  if (isUrl(image)) return image.protocol === 'file:' ? inlineFile(image) : remote(image.href);
   if (image === '') throw invalid('image is an empty string. Pass a path, an http(s) URL or a data URI');
   if (typeof image === 'string') {
     if (/^data:/i.test(image)) return dataUri(image);
     if (/^file:\/\//i.test(image)) return inlineFile(new URL(image));
     return /^[a-z][a-z0-9+.-]*:\/\//i.test(image) ? remote(image) : inlineFile(image);
   }
-  if (image instanceof Blob || image instanceof Uint8Array) return inline(image);
-  if (image instanceof ArrayBuffer) return inline(new Uint8Array(image));
-  if (image instanceof ReadableStream) return inline(await collect(chunksOf(image)));
+  if (isBlob(image)) return inline(image);
+  const bytes = bytesIn(image);
+  if (bytes) return inline(bytes);
+  if (isWebStream(image)) return inline(await collect(chunksOf(image)));
   if (typeof image === 'object' && image !== null && Symbol.asyncIterator in image) return inline(await collect(image));
   throw invalid('image must be a path, an http(s) URL, a data URI, bytes, a Blob or a stream of bytes');
 }
 
+/** Converts an image to a data URI. @param maxBytes converts only the start of a larger image */
+export async function dataUriOf(image: Blob, maxBytes?: number): Promise<string> {
+  return `data:${image.type};base64,${base64(new Uint8Array(await image.slice(0, maxBytes).arrayBuffer()))}`;
+}
+
 /** Returns the name of an image's file. Undefined if it has none, and for a URL, because the server names that job. */
 export function labelOf(image: ImageInput): string | undefined {
-  if (image instanceof Blob) return fileName(nameIn(image));
-  const location = typeof image === 'string' || image instanceof URL ? String(image) : '';
+  if (isBlob(image)) return fileName(nameIn(image));
+  const location = typeof image === 'string' || isUrl(image) ? String(image) : '';
   if (/^file:\/\//i.test(location)) return labelOfUrl(location) ?? undefined;
   return /^(data:|[a-z][a-z0-9+.-]*:\/\/)/i.test(location) ? undefined : fileName(location);
 }
@@ -82,11 +88,13 @@ export interface PrepareImageOptions {
   readonly maxSide?: number | undefined;
   /** Decodes an image to an `ImageBitmap`, for formats that not all browsers support. Default: `createImageBitmap`. */
   readonly decode?: ((image: Blob) => Promise<Bitmap>) | undefined;
+  /** The package sharp, where it cannot be found by its name: see `Gen3dOptions`. */
+  readonly sharp?: Sharp | undefined;
 }
 
 /**
- * Makes an image part of a request: a PNG, JPEG or WebP of at most 4 MiB. An image that fits is returned as it is.
- * `create` calls this itself; call it to show or store what is sent.
+ * Makes an image part of a request: a PNG, JPEG or WebP of at most 4 MiB and 32 megapixels. An image that fits is
+ * returned as it is. `create` calls this itself; call it to show or store what is sent.
  *
  * @throws {InvalidRequestError} if the image is not one, or this platform cannot convert it
  * @example
@@ -95,34 +103,68 @@ export interface PrepareImageOptions {
  * await gen3d.jobs.create({ image: photo });
  */
 export async function prepareImage(image: Blob, options: PrepareImageOptions = {}): Promise<Blob> {
-  const { name = nameIn(image) ?? 'The image', maxSide, decode } = options;
+  const { name = nameIn(image) ?? 'The image', maxSide, decode, sharp } = options;
   requireReadable(name, image.size);
   if (image.size === 0) throw invalid(`${name} is empty`);
-  const type = sniffFileType(new Uint8Array(await image.slice(0, sniffedBytes).arrayBuffer()));
+  const source = await ownBlob(image);
+  const type = sniffFileType(new Uint8Array(await source.slice(0, sniffedBytes).arrayBuffer()));
   const mediaType = inlineImageTypes.find((one) => one === `image/${type}`);
-  if (mediaType && image.size <= limits.inlineImageBytes && maxSide === undefined) {
-    return image.type === mediaType ? image : image.slice(0, image.size, mediaType);
-  }
-  const problem = `${name} is ${mediaType ? tooLarge(image.size) : describeFileType(type)}`;
+  const isSmall = mediaType !== undefined && source.size <= limits.inlineImageBytes;
+  const pixels = isSmall ? (pixelCount(new Uint8Array(await source.arrayBuffer())) ?? 0) : 0;
+  const asItIs = () => (source.type === mediaType ? source : source.slice(0, source.size, mediaType));
+  if (isSmall && pixels <= maxQuickPixels && maxSide === undefined) return asItIs();
+
+  const size = isSmall ? `${Math.round(pixels / 1e6)} megapixels` : tooLarge(source.size);
+  const problem = `${name} is ${mediaType ? size : describeFileType(type)}`;
   if (!isPhotoType(type)) throw invalid(`${problem}. Send a ${photoFormatChoice}`);
   const isHeic = type === 'heic' && !decode;
-  const fit = await imageFitter();
-  if (!fit) throw invalid(`${problem}. ${isHeic ? heicRemedy() : withoutFitter(!mediaType)}`);
-  const fitted = await fit(image, { isJpeg: type === 'jpeg', isHeic, maxSide, decode }).catch(
-    async (cause: unknown) => {
-      if (isHeic && !(await loadLibheif())) {
-        throw invalid(`${problem}, which cannot be decoded here. ${heicRemedy()}`, { cause });
-      }
-      const cannotDecode = mediaType ? `${name} cannot be decoded` : `${problem} that cannot be decoded here`;
-      throw invalid(`${cannotDecode}. Check that the file is complete, or save it as PNG, JPEG or WebP`, { cause });
-    },
-  );
-  if (!fitted) throw invalid(`${problem}, and cannot be made smaller here. Make the image smaller`);
-  return fitted;
+  try {
+    const fit = await imageFitter(sharp);
+    if (!fit) throw invalid(`${problem}. ${isHeic ? heicRemedy() : withoutFitter(!mediaType)}`);
+    const fitted = await fit(source, { isJpeg: type === 'jpeg', isHeic, maxSide, decode });
+    if (!fitted) throw invalid(`${problem}, and cannot be made smaller here. Make the image smaller`);
+    return fitted;
+  } catch (cause) {
+    // The server decodes it too, but needs more time.
+    if (isSmall && pixels <= maxPixels && maxSide === undefined) return asItIs();
+    if (cause instanceof InvalidRequestError) throw cause;
+    throw invalid(await conversionProblem(cause, { name, problem, isHeic, isKnown: mediaType !== undefined }), {
+      cause,
+    });
+  }
 }
 
-const inline = (image: Blob | Uint8Array, name?: string): Promise<Blob> =>
-  prepareImage(image instanceof Blob ? image : new Blob([image as Uint8Array<ArrayBuffer>]), { name });
+async function conversionProblem(
+  cause: unknown,
+  { name, problem, isHeic, isKnown }: { name: string; problem: string; isHeic: boolean; isKnown: boolean },
+): Promise<string> {
+  if (cause instanceof PackageLoadError) {
+    const remedy = cause.message.startsWith('sharp') ? ', or pass it: new Gen3d({ sharp })' : '';
+    return `${problem}. ${cause.message}. Install it for this platform${remedy}`;
+  }
+  if (isHeic && !(await loadLibheif())) return `${problem}, which cannot be decoded here. ${heicRemedy()}`;
+  const cannotDecode = isKnown ? `${name} cannot be decoded` : `${problem} that cannot be decoded here`;
+  return `${cannotDecode}. Check that the file is complete, or save it as PNG, JPEG or WebP`;
+}
+
+/** The server decodes an image of more pixels only when it has much memory to spare. */
+const maxQuickPixels = 32e6;
+/** The server refuses an image of more pixels. */
+const maxPixels = 100e6;
+
+/** Makes an image of a request small enough for a proxy with nginx's limit of 1 MiB. Undefined if that is not possible. */
+export async function smallerImage(image: Blob, sharp?: Sharp): Promise<Blob | undefined> {
+  if (image.size <= maxProxiedBytes) return undefined;
+  try {
+    const fit = await imageFitter(sharp);
+    return await fit?.(image, { isJpeg: image.type === 'image/jpeg', isHeic: false, maxBytes: maxProxiedBytes });
+  } catch {
+    return undefined;
+  }
+}
+
+/** As base64 and with the other fields, it has less than 1 MiB. */
+const maxProxiedBytes = 760_000;
 
 const accepted = 'Send a PNG, JPEG or WebP';
 
@@ -156,7 +198,7 @@ function dataUri(uri: string): string {
   return uri;
 }
 
-async function inlineFile(path: string | URL): Promise<Blob> {
+async function readFile(path: string | URL): Promise<Uint8Array<ArrayBuffer>> {
   const name = String(path);
   const files = fileSystem();
   if (!files) {
@@ -168,25 +210,27 @@ async function inlineFile(path: string | URL): Promise<Blob> {
     const file = await files.stat(path);
     if (!file.isFile()) throw invalid(`${name} is not a file`);
     requireReadable(name, file.size);
-    return await inline(await files.readFile(path), name);
+    return bytesIn(await files.readFile(path))!;
   } catch (error) {
     throw error instanceof InvalidRequestError ? error : invalid(readErrorMessage(name, error), { cause: error });
   }
 }
 
 function readErrorMessage(name: string, error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  const code = codeOf(error);
   if (code === 'ENOENT') return `${name} does not exist`;
   if (code === 'EACCES' || code === 'EPERM') return `${name} cannot be read. Check its permissions`;
-  return `${name} cannot be read: ${error instanceof Error ? error.message : String(error)}`;
+  return `${name} cannot be read: ${messageOf(error)}`;
 }
 
 async function collect(chunks: AsyncIterable<Uint8Array>): Promise<Blob> {
   const parts: Uint8Array<ArrayBuffer>[] = [];
   let size = 0;
   for await (const part of chunks) {
-    parts.push(part as Uint8Array<ArrayBuffer>);
-    size += part.length;
+    const bytes = bytesIn(part);
+    if (!bytes) throw invalid('The stream of the image has other values than bytes');
+    parts.push(bytes);
+    size += bytes.length;
     requireReadable('The image', size);
   }
   return new Blob(parts);

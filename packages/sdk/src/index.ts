@@ -40,6 +40,7 @@ export {
   newIdempotencyKey,
   type RetryOptions,
 } from './jobs.js';
+export type { Sharp } from './sharp.js';
 export type { Retry } from './transport.js';
 export type { WaitOptions } from './wait.js';
 export type { SetWebhookOptions } from './webhook-endpoint.js';

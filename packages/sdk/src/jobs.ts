@@ -17,10 +17,12 @@ import {
   testKeyBodyBytes,
 } from '@gen3d/schema/rules';
 import { abortable, type RequestOptions, withDeadline } from './deadline.js';
-import { InvalidRequestError, isTemporary, RequestTimeoutError } from './errors.js';
+import { Gen3dError, InvalidRequestError, isTemporary, RequestTimeoutError } from './errors.js';
 import { readEvents } from './event-stream.js';
-import { type ImageInput, labelOf, toImageUrl } from './image-input.js';
+import { dataUriOf, type ImageInput, labelOf, readImage, smallerImage } from './image-input.js';
+import { isBlob } from './realms.js';
 import { expectBody, having, isJobPage, isTask } from './response-bodies.js';
+import type { Sharp } from './sharp.js';
 import type { Transport } from './transport.js';
 import { type FollowJob, type WaitOptions, waitForJob } from './wait.js';
 
@@ -63,17 +65,20 @@ export interface RetryOptions extends RequestOptions {
 
 export class Jobs {
   readonly #transport: Transport;
+  readonly #sharp: Sharp | undefined;
   #followed = 0;
   #mayFollow = true;
 
-  constructor(transport: Transport) {
+  constructor(transport: Transport, sharp?: Sharp) {
     this.#transport = transport;
+    this.#sharp = sharp;
   }
 
   /**
    * Creates a job for a photo. To get the model, call `wait` or receive webhooks.
    *
-   * All retries send the same idempotency key, so a lost response never creates a second job.
+   * All retries send the same idempotency key, so a lost response never creates a second job. If a proxy refuses the
+   * image as too large, a smaller JPEG is sent.
    * @throws {InvalidRequestError} before sending anything, if the image cannot be read or is too large
    * @throws {InsufficientBalanceError} if the balance is below the minimum
    * @throws {RequestTimeoutError} if `timeoutMs` elapses. The job may exist: to be able to repeat the call without
@@ -85,9 +90,22 @@ export class Jobs {
     const request = { method: 'post', url: this.#transport.url('jobs') };
     const timeoutError = (timeoutMs: number) => new RequestTimeoutError(request, timeoutMs);
     return withDeadline(options, timeoutError, async (signal) => {
-      const content = await abortable(jobRequest(params, this.#transport.isTestKey), signal);
-      const { body } = await this.#transport.call('post', 'jobs', { ...content, signal });
-      return expectBody(body, isCreatedJob, 'created job');
+      const image = await abortable(readImage(params.image, this.#sharp), signal);
+      const withKey = { idempotencyKey: newIdempotencyKey(), ...withoutUndefined(params) };
+      const send = async (image: string | Blob) => {
+        const content = await jobRequest(withKey, image, this.#transport.isTestKey);
+        const { body } = await this.#transport.call('post', 'jobs', { ...content, signal });
+        return expectBody(body, isCreatedJob, 'created job');
+      };
+      try {
+        return await send(image);
+      } catch (error) {
+        const isRefusedByProxy =
+          error instanceof Gen3dError && error.status === 413 && error.code === 'invalid_response';
+        const smaller = isRefusedByProxy && isBlob(image) ? await smallerImage(image, this.#sharp) : undefined;
+        if (!smaller) throw error;
+        return send(smaller);
+      }
     });
   }
 
@@ -212,7 +230,9 @@ const isCreatedJob = having<CreateJobResponse>({ job_id: 'string' });
  * const { json, headers } = await createJobRequest({ image: file, label: file.name });
  * await fetch('/my-server/models', { method: 'POST', body: JSON.stringify(json), headers });
  */
-export const createJobRequest = (params: CreateJobParams): Promise<JobRequest> => jobRequest(params, false);
+export async function createJobRequest(params: CreateJobParams): Promise<JobRequest> {
+  return jobRequest(params, await readImage(params.image), false);
+}
 
 interface JobRequest {
   json: ImageTo3dRequest;
@@ -221,20 +241,21 @@ interface JobRequest {
 
 async function jobRequest(
   { image, idempotencyKey = newIdempotencyKey(), label = labelOf(image) ?? '', sampler = {} }: CreateJobParams,
+  source: string | Blob,
   isTestKey: boolean,
 ): Promise<JobRequest> {
   const headers = { [labelHeader]: encodeLabel(label), [samplerHeader]: samplerValue(sampler) };
   // The result for the public test key does not depend on the image, so the start of a large one is enough.
   const maxBytes = isTestKey ? testKeyImageBytes : undefined;
-  const input = { image_urls: [await toImageUrl(image, maxBytes)] };
+  const input = { image_urls: [typeof source === 'string' ? source : await dataUriOf(source, maxBytes)] };
   return {
     json: { type: jobType, input, idempotency_key: idempotencyKey },
     headers: withoutUndefined(headers),
   };
 }
 
-const withoutUndefined = (headers: Readonly<Record<string, string | undefined>>): Record<string, string> =>
-  Object.fromEntries(Object.entries(headers).filter((header): header is [string, string] => header[1] !== undefined));
+const withoutUndefined = <T extends object>(values: T): { [K in keyof T]: Exclude<T[K], undefined> } =>
+  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as never;
 
 function samplerValue(settings: SamplerSettings): string | undefined {
   try {

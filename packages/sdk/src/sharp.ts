@@ -1,3 +1,5 @@
+import { loadPackage } from './optional-package.js';
+
 /** Declares the functions of sharp that are used here. */
 interface SharpImage {
   metadata(): Promise<{ hasAlpha?: boolean }>;
@@ -8,21 +10,14 @@ interface SharpImage {
   clone(): SharpImage;
   webp(options: { quality: number }): SharpImage;
   jpeg(options: { quality: number }): SharpImage;
-  toBuffer(): Promise<Uint8Array<ArrayBuffer>>;
+  toBuffer(): Promise<Uint8Array>;
 }
+
+/** The function that the package `sharp` exports. */
 export type Sharp = (
   bytes: Uint8Array,
   options: { failOn: 'error' } | { raw: { width: number; height: number; channels: 4 } },
 ) => SharpImage;
 
-/** Loads sharp, if the package is installed. */
-export async function loadSharp(): Promise<Sharp | undefined> {
-  // A variable, because bundlers fail on a literal that they cannot resolve, and must not bundle a native module.
-  const name = 'sharp';
-  try {
-    const module: { default: Sharp } = await import(/* webpackIgnore: true */ /* @vite-ignore */ name);
-    return module.default;
-  } catch {
-    return undefined;
-  }
-}
+/** Loads sharp. @returns undefined if it is not installed @throws {PackageLoadError} if it cannot be loaded */
+export const loadSharp = (): Promise<Sharp | undefined> => loadPackage<Sharp>('sharp');

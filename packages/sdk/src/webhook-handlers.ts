@@ -1,4 +1,5 @@
 import type { WebhookEvent } from '@gen3d/schema';
+import { bytesIn } from './realms.js';
 import { chunksOf } from './response-bodies.js';
 import {
   secretsOf,
@@ -78,7 +79,7 @@ export function expressWebhookHandler({ onEvent, secret, toleranceSeconds }: Web
   requireFunction(onEvent);
   return async (request: WebhookRequest, response: WebhookResponse, next: (error: unknown) => void): Promise<void> => {
     const { headers } = request;
-    const body = request.rawBody instanceof Uint8Array ? request.rawBody : request.body;
+    const body = bytesIn(request.rawBody) ?? request.body;
     try {
       // The body may be anything. verifyWebhook checks its type.
       const payload = (body ?? (await read(request))) as WebhookPayload;
@@ -86,7 +87,7 @@ export function expressWebhookHandler({ onEvent, secret, toleranceSeconds }: Web
       response.statusCode = 204;
       response.end();
     } catch (error) {
-      const hasRawBody = body === undefined || body instanceof Uint8Array || typeof body === 'string';
+      const hasRawBody = body === undefined || bytesIn(body) !== undefined || typeof body === 'string';
       if (!(error instanceof WebhookVerificationError && hasRawBody)) return next(error);
       response.statusCode = 400;
       response.end(error.message);

@@ -1,6 +1,7 @@
 import type { WebhookEvent } from '@gen3d/schema';
 import { signatureHeader, timestampHeader } from '@gen3d/schema/rules';
 import { Gen3dError } from './errors.js';
+import { bytesIn } from './realms.js';
 import { having } from './response-bodies.js';
 
 // Verifies that a delivery comes from the server: HMAC-SHA256 over the timestamp header, a dot and the raw body,
@@ -8,15 +9,21 @@ import { having } from './response-bodies.js';
 // serialized body has another signature. The age is checked too, because the sender does not limit it.
 
 /** The raw body of a delivery, as bytes or text. A parsed object does not work: the signature covers the bytes. */
-export type WebhookPayload = string | Uint8Array | ArrayBuffer;
+export type WebhookPayload = string | ArrayBufferView | ArrayBuffer;
 
-export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
+/** The headers of a request: as an object, `Headers`, a `Map`, or a list such as Node's `rawHeaders`. */
+export type WebhookHeaders =
+  | Headers
+  | Readonly<Record<string, string | readonly string[] | undefined>>
+  | Iterable<readonly [name: string, value: string]>
+  | readonly string[];
 
 export interface VerifyWebhookOptions {
   readonly payload: WebhookPayload;
   readonly headers: WebhookHeaders;
   /**
-   * The secret of the endpoint, or a list of secrets during a rotation. The signature must match one of them.
+   * The secret of the endpoint, or a list of secrets during a rotation. The signature must match one of them. White space
+   * and quotes around a secret are ignored, because files and variables often add them.
    *
    * `webhookEndpoint.rotate()` returns the new secret and invalidates the old one immediately: later deliveries and
    * retries are signed with the new secret. To lose no event, rotate, add the new secret to this list, and remove the old
@@ -43,15 +50,16 @@ export class WebhookVerificationError extends Gen3dError {
  *
  * @throws {WebhookVerificationError} if a header is missing, no secret matches, the delivery is too old, or the body is
  *   not an event
- * @throws {TypeError} if the secret is missing
+ * @throws {TypeError} if the secret or the headers are missing, or the secret has characters that no secret has
  * @see docs/contract.md section 6.3: HMAC-SHA256 over `<timestamp>.<raw_body>`
  * @example
  * const event = await verifyWebhook({ payload: await request.text(), headers: request.headers, secret });
  * if (event.event === 'task.updated' && event.status === 'SUCCEEDED') console.log(event.model_urls?.glb);
  */
 export async function verifyWebhook(options: VerifyWebhookOptions): Promise<WebhookEvent> {
-  const { headers, secret, toleranceSeconds = 300, now = Date.now() } = options;
+  const { secret, toleranceSeconds = 300, now = Date.now() } = options;
   const secrets = secretsOf(secret);
+  const headers = entriesOf(options.headers);
   const body = rawBytes(options.payload);
   const timestamp = header(headers, timestampHeader);
   const signature = signatureBytes(header(headers, signatureHeader));
@@ -64,6 +72,7 @@ export async function verifyWebhook(options: VerifyWebhookOptions): Promise<Webh
     if (await crypto.subtle.verify('HMAC', await key(candidate, 'verify'), signature, signed)) verified = true;
   }
   if (!verified) {
+    if (/^\s*eyJ[\w+/=\s-]*$/.test(new TextDecoder().decode(body))) throw new WebhookVerificationError(base64Body);
     throw new WebhookVerificationError(
       'The signature does not match. Check that the secret is current, and that the body is verified before any parser or middleware changes it',
     );
@@ -104,13 +113,16 @@ export async function signWebhook(options: {
 const parsedBody =
   'The body was parsed before verification, which needs its original bytes. Pass the raw body. In Express, use express.raw({ type: "application/json" }) on this route, before express.json()';
 
+const base64Body =
+  'The body is base64, as API Gateway passes it. Decode it before verification: Buffer.from(event.body, "base64")';
+
 // `unknown`, because JavaScript callers often pass a parsed body.
 function rawBytes(payload: unknown): Uint8Array<ArrayBuffer> {
   // A parsed body converted to a string.
   if (payload === '[object Object]') throw new WebhookVerificationError(parsedBody);
   if (typeof payload === 'string') return new TextEncoder().encode(payload);
-  if (payload instanceof ArrayBuffer) return new Uint8Array(payload);
-  if (payload instanceof Uint8Array) return new Uint8Array(payload);
+  const bytes = bytesIn(payload);
+  if (bytes) return bytes;
   throw new WebhookVerificationError(
     payload === undefined || payload === null
       ? 'The body is missing. Pass the raw request body as payload'
@@ -118,15 +130,23 @@ function rawBytes(payload: unknown): Uint8Array<ArrayBuffer> {
   );
 }
 
-function header(headers: WebhookHeaders, name: string): string {
-  const value = headers instanceof Headers ? headers.get(name) : lookUp(headers, name);
-  if (!value) throw new WebhookVerificationError(`The header ${name} is missing. This is not a delivery from gen3d`);
-  return value;
+function header(headers: ReturnType<typeof entriesOf>, name: string): string {
+  const found = headers.find(([key]) => String(key).toLowerCase() === name)?.[1];
+  const value = Array.isArray(found) ? found[0] : found;
+  if (typeof value === 'string' && value !== '') return value;
+  throw new WebhookVerificationError(`The header ${name} is missing. This is not a delivery from gen3d`);
 }
 
-function lookUp(headers: Exclude<WebhookHeaders, Headers>, name: string): string | undefined {
-  const value = Object.entries(headers).find(([key]) => key.toLowerCase() === name)?.[1];
-  return typeof value === 'string' ? value : value?.[0];
+// `unknown`, because JavaScript callers may pass anything.
+function entriesOf(headers: unknown): (readonly unknown[])[] {
+  if (typeof headers !== 'object' || headers === null) {
+    throw new TypeError('The headers are missing. Pass those of the request, such as request.headers');
+  }
+  if (!(Symbol.iterator in headers)) return Object.entries(headers);
+  const items: unknown[] = [...(headers as Iterable<unknown>)];
+  if (items.every((item) => Array.isArray(item))) return items;
+  // Node's rawHeaders, which alternate between names and values.
+  return items.flatMap((name, index) => (index % 2 === 0 ? [[name, items[index + 1]]] : []));
 }
 
 function signatureBytes(value: string): Uint8Array<ArrayBuffer> {
@@ -148,17 +168,30 @@ function signedBytes(timestamp: string, body: Uint8Array): Uint8Array<ArrayBuffe
  * Returns the secrets as a list. The parameter is `unknown` because JavaScript callers may pass an unset environment
  * variable.
  *
- * @throws {TypeError} if a secret is missing or empty
+ * @throws {TypeError} if a secret is missing or empty, or has characters that no secret has
  */
 export function secretsOf(secret: unknown): [string, ...string[]] {
   const list: readonly unknown[] = Array.isArray(secret) ? secret : [secret];
-  const secrets = list.filter((item): item is string => typeof item === 'string' && item !== '');
+  const secrets = list.map((item) => (typeof item === 'string' ? withoutQuotes(item.trim()) : ''));
   const [first, ...others] = secrets;
   // Otherwise, every delivery would look forged.
-  if (first === undefined || secrets.length < list.length) {
+  if (!first || secrets.includes('')) {
     throw new TypeError('The webhook secret is missing or empty. Check that its environment variable is set');
   }
+  for (const secret of secrets) requirePlain(secret);
   return [first, ...others];
+}
+
+/** Removes the quotes that `docker --env-file` and some other readers of variables keep. */
+const withoutQuotes = (text: string) => /^(["'])(.*)\1$/s.exec(text)?.[2]?.trim() ?? text;
+
+/** @throws {TypeError} naming a character that is too much */
+function requirePlain(secret: string): void {
+  const [found] = /[^\x21-\x7e]|[,"']/u.exec(secret) ?? [];
+  if (found === undefined) return;
+  const code = `U+${found.codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0')}`;
+  const advice = found === ',' ? 'Pass several secrets as a list' : 'Check that you copied the secret and nothing else';
+  throw new TypeError(`The webhook secret contains the character ${code}, which no secret has. ${advice}`);
 }
 
 const key = (secret: string, usage: 'sign' | 'verify') =>

@@ -37,7 +37,8 @@ test('the browser bundle is under 30 kB gzipped and does not contain zod', () =>
 
 test('the client works without process, Buffer and require', async () => {
   const bodies: unknown[] = [];
-  const respond = async (request: Request) => {
+  const respond = async (url: string, init: RequestInit) => {
+    const request = new Request(url, init);
     if (request.method === 'GET') return Response.json(succeeded);
     bodies.push(await request.json());
     return Response.json({ job_id: jobId }, { status: 202 });

@@ -29,7 +29,7 @@ async function inBrowser(image: Buffer): Promise<string> {
   await page.setContent('<input type="file">');
   await page.addScriptTag({ path: join(folder, 'input.global.js') });
   await page.setInputFiles('input', { name: 'photo', mimeType: '', buffer: image });
-  return page.evaluate<string>('input.toImageUrl(document.querySelector("input").files[0])');
+  return page.evaluate<string>('input.readImage(document.querySelector("input").files[0]).then(input.dataUriOf)');
 }
 
 test('a sideways photo of 12 megapixels is scaled with a canvas, upright', async () => {

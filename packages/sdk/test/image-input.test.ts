@@ -1,17 +1,21 @@
 import { Buffer } from 'node:buffer';
 import { execFile } from 'node:child_process';
-import { copyFile, mkdtemp, readFile, rm, truncate, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, mkdtemp, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
+import { runInNewContext } from 'node:vm';
 import sharp from 'sharp';
 import { build } from 'tsup';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type ImageInput, toImageUrl } from '../src/image-input.js';
+import type { ImageInput } from '../src/image-input.js';
+import { pixelCount } from '../src/image-size.js';
+import { Gen3d, prepareImage } from '../src/index.js';
 import { heicPhoto, limit, photoOfPhone, red, sent, sideways } from './photos.js';
 import { jpeg } from './server.js';
+import { toImageUrl } from './to-image-url.js';
 
 const mebibyte = 1024 ** 2;
 const uri = `data:image/jpeg;base64,${Buffer.from(jpeg).toString('base64')}`;
@@ -28,6 +32,33 @@ const jpegOf = (size: number) => {
   bytes.set(jpeg);
   return bytes;
 };
+
+/** A value for which `instanceof` is false, as in iframes and in the test environment jsdom. */
+const inOtherRealm = (expression: string): Uint8Array => runInNewContext(expression, { bytes: [...jpeg] });
+
+/** An object with the members of another one, but not its prototype. */
+function foreign<T extends object>(original: T): T {
+  const members = new Proxy(original, {
+    getPrototypeOf: () => null,
+    get: (target, name) => {
+      const value = Reflect.get(target, name);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+  return members;
+}
+
+/** As jsdom has one: `Blob` of this realm does not know it. */
+class ForeignBlob {
+  readonly [Symbol.toStringTag] = 'Blob';
+  readonly size = jpeg.length;
+  readonly type = '';
+  arrayBuffer = () => Promise.resolve(jpeg.slice().buffer);
+  slice = () => new ForeignBlob() as unknown as Blob;
+  stream = () => new Blob([jpeg]).stream();
+  text = () => Promise.resolve('');
+  bytes = () => Promise.resolve(jpeg);
+}
 
 async function* endless() {
   for (;;) yield jpegOf(mebibyte);
@@ -46,6 +77,12 @@ describe('a photo is converted to the same data URI from', () => {
     ['a web stream', () => new Blob([jpeg]).stream()],
     ['a Node stream', () => Readable.from([jpeg.subarray(0, 3), jpeg.subarray(3)])],
     ['a data URI', () => uri],
+    ['bytes of another realm', () => inOtherRealm('new Uint8Array(bytes)')],
+    ['an ArrayBuffer of another realm', () => inOtherRealm('new Uint8Array(bytes).buffer')],
+    ['a view of another realm', () => inOtherRealm('new DataView(new Uint8Array([0, ...bytes]).buffer, 1)')],
+    ['a Blob of another realm', () => new ForeignBlob()],
+    ['a stream of another realm', () => foreign(new Blob([jpeg]).stream())],
+    ['a URL of another realm', () => foreign(new URL(`file://${join(folder, 'photo.jpg')}`))],
   ])('%s', async (_, image) => {
     expect(await toImageUrl(image())).toBe(uri);
   });
@@ -186,8 +223,104 @@ describe('where images cannot be converted,', () => {
       /photo\.heic is a HEIC photo\. Convert it to JPEG first, or install sharp and libheif-js \(npm install/,
     ],
   ])('%s is rejected with a remedy', async (name, message) => {
-    const script = `import('./input.mjs').then(({ toImageUrl }) => toImageUrl('${name}')).catch((e) => console.log(e.message))`;
+    const script = `import('./input.mjs').then(({ readImage }) => readImage('${name}')).catch((e) => console.log(e.message))`;
     const { stdout } = await promisify(execFile)(process.execPath, ['-e', script], { cwd: folder });
     expect(stdout).toMatch(message);
+  });
+});
+
+describe('an image of few bytes and many pixels', () => {
+  /** 36 megapixels of one color. */
+  const large = () => sharp({ create: { width: 6_000, height: 6_000, channels: 3, background: '#f00' } });
+
+  test.each([
+    ['JPEG', () => large().jpeg()],
+    ['progressive JPEG', () => large().jpeg({ progressive: true })],
+    ['interlaced PNG', () => large().png({ progressive: true })],
+    ['WebP', () => large().webp()],
+    ['lossless WebP', () => large().webp({ lossless: true })],
+    ['transparent WebP', () => large().ensureAlpha(0.5).webp()],
+  ])('in %s is scaled to what the server uses', async (_, image) => {
+    const bytes = await image().toBuffer();
+    expect(bytes.length).toBeLessThan(limit);
+    expect(pixelCount(bytes)).toBe(36e6);
+    expect(await sent(await toImageUrl(bytes))).toMatchObject({ width: 2048, height: 2048 });
+  });
+
+  test('is sent as it is where it cannot be scaled, unless the server would refuse it', async () => {
+    const bytes = await large().jpeg().toBuffer();
+    const broken = () => {
+      throw new Error('broken');
+    };
+    expect(await toImageUrl(bytes, broken)).toBe(`data:image/jpeg;base64,${bytes.toString('base64')}`);
+    const header = Buffer.from(bytes);
+    const frame = header.indexOf(Buffer.of(0xff, 0xc0));
+    header.writeUInt16BE(18_000, frame + 5);
+    expect(pixelCount(header)).toBe(108e6);
+    await expect(toImageUrl(header, broken)).rejects.toThrow(/The image cannot be decoded/);
+  });
+
+  test.each(['ffd8', 'ffd8ffe00010', '89504e470d0a1a0a', '524946460000000057454250'])(
+    'is not assumed for the damaged header %s',
+    (header) => {
+      expect(pixelCount(Buffer.from(header, 'hex'))).toBeUndefined();
+    },
+  );
+});
+
+describe('sharp', () => {
+  const gif = () =>
+    sharp({ create: { width: 60, height: 40, channels: 3, background: '#f00' } })
+      .gif()
+      .toBuffer();
+
+  test('can be passed to the client, and to prepareImage', async () => {
+    const image = new Blob([new Uint8Array(await gif())]);
+    let calls = 0;
+    const given: typeof sharp = Object.assign((...args: Parameters<typeof sharp>) => {
+      calls += 1;
+      return sharp(...args);
+    }, sharp);
+    expect((await prepareImage(image, { sharp: given })).type).toMatch(/^image\//);
+    let body = '';
+    const fetch = (_: unknown, init?: RequestInit) => {
+      body = String(init?.body);
+      return Promise.resolve(Response.json({ job_id: '01J9ZC3W8Q4V5N6M7P8R9S0T1A' }, { status: 202 }));
+    };
+    await new Gen3d({ apiKey: 'gen3d_key', fetch, sharp: given }).jobs.create({ image });
+    expect(body).toContain('data:image/');
+    expect(calls).toBe(2);
+  });
+
+  test('that is installed but cannot be loaded is not reported as missing', async () => {
+    const broken = await mkdtemp(join(tmpdir(), 'gen3d-sdk-broken-'));
+    try {
+      const entry = { input: fileURLToPath(new URL('../src/image-input.ts', import.meta.url)) };
+      const outExtension = () => ({ js: '.mjs' });
+      await build({
+        entry,
+        outDir: broken,
+        format: 'esm',
+        outExtension,
+        noExternal: [/./],
+        silent: true,
+        config: false,
+      });
+      await mkdir(join(broken, 'node_modules/sharp'), { recursive: true });
+      const failure = 'Could not load the "sharp" module using the linux-x64 runtime\\nPossible solutions:';
+      await writeFile(join(broken, 'node_modules/sharp/index.js'), `throw new Error('${failure}')`);
+      await writeFile(join(broken, 'image.gif'), await gif());
+      const script = `import('./input.mjs').then(({ readImage }) => readImage('image.gif')).catch((e) => console.log(e.message))`;
+      const run = () => promisify(execFile)(process.execPath, ['-e', script], { cwd: broken });
+      expect((await run()).stdout).toBe(
+        'image.gif is a GIF. sharp is installed but cannot be loaded: Could not load the "sharp" module using the ' +
+          'linux-x64 runtime. Install it for this platform, or pass it: new Gen3d({ sharp })\n',
+      );
+      // A package that sharp needs is missing.
+      await writeFile(join(broken, 'node_modules/sharp/index.js'), `require('@img/sharp-plan9-x64')`);
+      expect((await run()).stdout).toMatch(/sharp is installed but cannot be loaded: Cannot find module '@img/);
+    } finally {
+      await rm(broken, { recursive: true });
+    }
   });
 });

@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { runInNewContext } from 'node:vm';
 import { describe, expect, test } from 'vitest';
 import {
   expressWebhookHandler,
@@ -61,6 +62,74 @@ describe('verifyWebhook', () => {
 
   test('accepts any secret of a list', async () => {
     expect(await verifyWebhook(await delivery({ secret: ['whsec_new', secret] }))).toEqual(event);
+  });
+
+  test.each([
+    ['a line break at its end, as in a file', (text: string) => `${text}\n`],
+    ['the line end of Windows', (text: string) => `${text}\r\n`],
+    ['a space before it, as in "NEW, OLD".split(",")', (text: string) => ` ${text}`],
+    ['a byte order mark', (text: string) => `\ufeff${text}`],
+    ['a no-break space', (text: string) => `${text}\u00a0`],
+    ['double quotes, as docker --env-file keeps them', (text: string) => `"${text}"`],
+    ['single quotes', (text: string) => `'${text}' `],
+    ['quotes with a line break', (text: string) => `"${text}\n"`],
+  ])('accepts a secret with %s', async (_, around) => {
+    expect(await verifyWebhook(await delivery({ secret: around(secret) }))).toEqual(event);
+    expect(await verifyWebhook(await delivery({ secret: ['whsec_new', around(secret)] }))).toEqual(event);
+    const { headers } = await delivery();
+    const handler = webhookHandler({ secret: around(secret), onEvent: () => {} });
+    const request = new Request('http://app/', {
+      method: 'POST',
+      body: payload,
+      headers: headers as Record<string, string>,
+    });
+    expect((await handler(request)).status).toBe(204);
+  });
+
+  test.each([
+    ['whsec_new,whsec_old', /the character U\+002C, which no secret has\. Pass several secrets as a list/],
+    ['whsec_new whsec_old', /U\+0020/],
+    ['whsec_new\nwhsec_old', /U\+000A/],
+    ['whsec_\u200bnew', /U\+200B/],
+    ['"whsec_new', /U\+0022/],
+    ['SECRET="whsec_new"', /U\+0022/],
+  ])('throws a TypeError that names the character that is too much in %j', async (wrong, message) => {
+    await expect(verifyWebhook(await delivery({ secret: wrong }))).rejects.toThrow(TypeError);
+    await expect(verifyWebhook(await delivery({ secret: wrong }))).rejects.toThrow(message);
+    expect(() => webhookHandler({ secret: wrong, onEvent: () => {} })).toThrow(message);
+    expect(() => expressWebhookHandler({ secret: [secret, wrong], onEvent: () => {} })).toThrow(message);
+  });
+
+  test('explains that a body is base64', async () => {
+    for (const encoding of ['base64', 'base64url'] as const) {
+      const encoded = Buffer.from(payload).toString(encoding);
+      await expect(verifyWebhook(await delivery({ payload: encoded }))).rejects.toThrow(/is base64.*Decode it before/);
+      await expect(verifyWebhook(await delivery({ payload: Buffer.from(encoded) }))).rejects.toThrow(/is base64/);
+    }
+  });
+
+  test('accepts headers in a Map, in a list of pairs, and as the raw headers of Node', async () => {
+    const entries = Object.entries((await delivery()).headers as Record<string, string>);
+    for (const headers of [new Map(entries), entries, entries.flat(), new Headers(entries).entries()]) {
+      expect(await verifyWebhook(await delivery({ headers }))).toEqual(event);
+    }
+    await expect(verifyWebhook(await delivery({ headers: [] }))).rejects.toThrow(/x-generate-timestamp is missing/);
+  });
+
+  test.each([undefined, null, 'x-generate-signature: sha256=00'])(
+    'says that the headers are missing: %j',
+    async (none) => {
+      const headers = none as unknown as Record<string, string>;
+      await expect(verifyWebhook(await delivery({ headers }))).rejects.toThrow(
+        'The headers are missing. Pass those of the request',
+      );
+    },
+  );
+
+  test('accepts bytes of another realm, as in jsdom', async () => {
+    const bytes = runInNewContext('new Uint8Array(bytes)', { bytes: [...Buffer.from(payload)] }) as Uint8Array;
+    expect(await verifyWebhook(await delivery({ payload: bytes }))).toEqual(event);
+    expect(await verifyWebhook(await delivery({ payload: bytes.buffer as ArrayBuffer }))).toEqual(event);
   });
 
   test('rejects a body that was parsed and serialized again', async () => {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { fstatSync, type Stats } from 'node:fs';
+import type { Stats } from 'node:fs';
 import { access, constants, readlink, realpath, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { UsageError } from '../exit/failure.js';
@@ -29,8 +29,8 @@ export async function findTarget(path: string): Promise<Target> {
     });
     if (!stats) return { kind: 'new', path: real };
     if (stats.isDirectory()) return { kind: 'folder', path: real, stats };
-    if (isStdout(stats)) return { kind: 'stdout', path: stdoutPath };
-    return { kind: stats.isFile() && !isDescriptor(real) ? 'file' : 'stream', path: real, stats };
+    if (await isStdout(stats)) return { kind: 'stdout', path: stdoutPath };
+    return { kind: stats.isFile() && !isDescriptor(resolve(real)) ? 'file' : 'stream', path: real, stats };
   } catch (cause) {
     if (cause instanceof UsageError) throw cause;
     throw cannotWrite(path, systemReason(cause), cause);
@@ -45,9 +45,9 @@ const maxHops = 40;
  * that has no path.
  */
 export async function followLinks(path: string): Promise<string> {
-  let current = resolve(path);
+  let current = path;
   for (let hop = 0; hop <= maxHops; hop += 1) {
-    if (isDescriptor(current)) return current;
+    if (isDescriptor(resolve(current))) return current;
     let link: string;
     try {
       link = await readlink(current);
@@ -63,15 +63,12 @@ export async function followLinks(path: string): Promise<string> {
 const isDescriptor = (path: string) => /^\/(dev|proc\/(self|thread-self|\d+))\/fd\/\d+$/.test(path);
 
 /** Whether a file is this process's stdout, which must not also get the path of the written file. */
-function isStdout(stats: Stats): boolean {
-  try {
-    const stdout = fstatSync(process.stdout.fd);
-    // Many programs share a device such as /dev/null.
-    const isShared = stats.isCharacterDevice() && !process.stdout.isTTY;
-    return stdout.ino === stats.ino && stdout.dev === stats.dev && !isShared;
-  } catch {
-    return false;
-  }
+async function isStdout(stats: Stats): Promise<boolean> {
+  // Not `fstat`: after one of a pipe, Node 20 fails to import packages that are links. Windows has no such path.
+  const stdout = await stat('/dev/fd/1').catch(() => undefined);
+  // Many programs share a device such as /dev/null.
+  const isShared = stats.isCharacterDevice() && !process.stdout.isTTY;
+  return stdout?.ino === stats.ino && stdout.dev === stats.dev && !isShared;
 }
 
 /** @throws {UsageError} if the target is a folder, a file that must not be overwritten, or not writable */

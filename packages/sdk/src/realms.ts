@@ -1,0 +1,36 @@
+// Recognizes values of other realms, for which `instanceof` is false: those of an iframe, of a `vm` context, of Electron's
+// bridge, and in test environments such as jsdom, whose globals are not those of Node.
+
+const tagOf = (value: unknown): string => Object.prototype.toString.call(value).slice(8, -1);
+
+/** Returns the bytes of a typed array, a Buffer, a DataView or an ArrayBuffer, without copying them. */
+export function bytesIn(value: unknown): Uint8Array<ArrayBuffer> | undefined {
+  if (ArrayBuffer.isView(value)) {
+    return new Uint8Array(value.buffer as ArrayBuffer, value.byteOffset, value.byteLength);
+  }
+  return /^(Shared)?ArrayBuffer$/.test(tagOf(value)) ? new Uint8Array(value as ArrayBuffer) : undefined;
+}
+
+export const isBlob = (value: unknown): value is Blob => /^(Blob|File)$/.test(tagOf(value));
+
+/** Returns a Blob of this realm, which only such a realm's functions accept. */
+export async function ownBlob(blob: Blob): Promise<Blob> {
+  if (blob instanceof Blob) return blob;
+  const foreign: Blob = blob;
+  return new Blob([new Uint8Array(await foreign.arrayBuffer())], { type: foreign.type });
+}
+
+export const isUrl = (value: unknown): value is URL => tagOf(value) === 'URL';
+
+export const isWebStream = (value: unknown): value is ReadableStream<Uint8Array> => tagOf(value) === 'ReadableStream';
+
+/** Returns the `code` of an error of the system or of a module loader. */
+export function codeOf(error: unknown): string | undefined {
+  const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
+  return typeof code === 'string' ? code : undefined;
+}
+
+export function messageOf(error: unknown): string {
+  const isError = typeof error === 'object' && error !== null && 'message' in error;
+  return isError && typeof error.message === 'string' ? error.message : String(error);
+}
