@@ -1,95 +1,78 @@
 #!/usr/bin/env bash
 # Trains on a machine that is lent for half an hour, has a GPU, many cores and no network, and runs one command of at
-# most ten minutes at a time. README.md, "Thirty minutes of a GPU", says what to do before and after.
+# most ten minutes at a time. README.md, "Thirty minutes of a GPU", says which calls to make.
 #
-#   rented-gpu.sh --size     # here: what would travel, in MB
-#   rented-gpu.sh            # there: starts everything, or looks after what an earlier call has started
+#   rented-gpu.sh prepare MESHES [WEIGHTS]    # here: lays out .rented/ in the project's root, and narrows the checkout
+#   rented-gpu.sh render                      # there: starts renderers on all cores, which continue between the calls
+#   rented-gpu.sh train MINUTES [options]     # there: starts the training, which continues between the calls
+#   rented-gpu.sh wait SECONDS                # there: hands the newest weights back in $OUT, whenever they are saved
 #
-# The first call starts a session of its own, which renders samples on all cores while it trains, so that the training
-# continues between calls and if a call is killed. Each call hands back the latest weights as files in $OUT.
-set -euo pipefail
-cd "$(dirname "$0")"
-
-carried=${CARRIED:-$(git rev-parse --show-toplevel 2>/dev/null || echo ../../..)/.rented} # weights.pt, and meshes/ of pack.py
-state=${STATE:-/tmp/gen3d-rented}  # kept between the calls
-minutes=${MINUTES:-24.5}           # from the first call to the end of the training
-call=${CALL_SECONDS:-540}          # until this call returns
-preset=${PRESET:-gpu}
-resident=${RESIDENT:-150000}       # samples of 0.57 MB on the GPU: 86 of its 141 GB
-renderers=${RENDERERS:-$(($(nproc) > 2 ? $(nproc) - 1 : 1))}
-options=${OPTIONS:-}               # more options of train.py
+# The meshes travel with the call that renders and the weights with the one that trains: together, they are larger than
+# what one call may carry.
+set -uo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+state=${STATE:-/tmp/gen3d-rented} # kept between the calls
+preset=${PRESET:-wide}
 python=${PYTHON:-python3}
+cores=${CORES:-$(nproc)}
 export PYTHONUNBUFFERED=1 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
-size() {
-  local root tracked other
-  root=$(git rev-parse --show-toplevel)
-  # Files outside the sparse checkout (S) are not in the working tree.
-  tracked=$(cd "$root" && git ls-files -t -z | sed -z '/^S /d; s/^. //' | du -cb --files0-from=- | tail -1 | cut -f1)
-  other=$(cd "$root" && git ls-files -o --exclude-standard -z | du -cb --files0-from=- 2>/dev/null | tail -1 | cut -f1)
-  local meshes=0 weights=0
-  [ ! -d "$carried/meshes" ] || meshes=$(du -cb "$carried"/meshes/*.xz | tail -1 | cut -f1)
-  [ ! -f "$carried/weights.pt" ] || weights=$(stat -c %s "$carried/weights.pt")
-  awk -v t="$tracked" -v o="${other:-0}" -v m="$meshes" -v w="$weights" 'BEGIN {
-    printf "tracked %.1f MB, untracked %.1f MB, meshes %.1f MB, weights %.1f MB\n", t / 1e6, o / 1e6, m / 1e6, w / 1e6
-    all = t + o + m + w
-    printf "%.1f MB of 67.1 MB (64 MiB) would travel%s\n", all / 1e6, (all > 64 * 2 ^ 20) ? ": too much" : ""
-    exit (all > 64 * 2 ^ 20)
-  }'
+prepare() {
+  local root
+  root=$(git -C "$here" rev-parse --show-toplevel) && cd "$root" || exit 1
+  [ -z "$(git status --porcelain)" ] || { echo "Commit your changes first: what is not committed travels too." >&2; exit 1; }
+  rm -rf .rented && mkdir -p .rented/code
+  cp "$here"/*.py "$here"/*.cpp .rented/code/ && cp "$here/rented-gpu.sh" .rented/
+  cp -r "$1" .rented/meshes
+  [ -z "${2:-}" ] || cp "$2" .rented/weights.pt
+  git sparse-checkout set --no-cone /.gitignore /README.md
+  echo "Carry these, in MB, at most 67 in one call; undo with git sparse-checkout disable:"
+  du -sm .rented/*
 }
 
-check() {
-  "$python" - <<'EOF'
-import importlib.util, os, shutil, sys
-missing = [m for m in ("torch", "numpy", "scipy", "PIL") if not importlib.util.find_spec(m)]
-missing += [] if shutil.which(os.environ.get("CXX", "g++")) else ["g++ (or CXX)"]
-if missing:
-    sys.exit(f"Missing: {', '.join(missing)}. Packages can travel as wheels, but torch with CUDA is larger than 64 MB.")
-import torch
-memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
-disk = shutil.disk_usage("/tmp").free / 1e9
-print(f"torch {torch.__version__}, {os.cpu_count()} cores, {memory:.0f} GB of memory, {disk:.0f} GB of disk free")
-if torch.cuda.is_available():
-    free, whole = torch.cuda.mem_get_info()
-    print(f"{torch.cuda.get_device_name()}, CUDA {torch.version.cuda}, {free / 1e9:.0f} of {whole / 1e9:.0f} GB free")
-elif not os.environ.get("WITHOUT_GPU"):
-    sys.exit("torch does not find a GPU. To try everything without one: WITHOUT_GPU=1 PRESET=tiny")
-EOF
-}
-
-# What the first call starts: samples for measuring, renderers, and the training.
-work() {
-  local common=("$python" generate.py --preset "$preset" --packed "$carried/meshes" --meshes "$state/volumes" --each 3)
-  local unseen=(--samples "${UNSEEN_SAMPLES:-240}" --shards 1) i end remaining compile
-  mkdir -p "$state/data" "$state/unseen-meshes" "$state/unseen-shapes"
-  "${common[@]}" "$state/unseen-meshes" --first 1 "${unseen[@]}" --sources unseen --share 1 >"$state/renderer-meshes.log" 2>&1 &
-  "${common[@]}" "$state/unseen-shapes" --first 2 "${unseen[@]}" --share 0 >"$state/renderer-shapes.log" 2>&1 &
-  for ((i = 1; i <= renderers; i++)); do
+render() {
+  local common=("$python" generate.py --preset "$preset" --packed "$state/meshes" --meshes "$state/volumes" --each 3)
+  local unseen=(--samples "${UNSEEN_SAMPLES:-240}" --shards 1) i
+  ! command -v nvidia-smi >/dev/null || nvidia-smi -L
+  mkdir -p "$state/data" "$state/unseen-meshes" "$state/unseen-shapes" && cp -r "$here/code" "$here/meshes" "$state/"
+  cd "$state/code" || exit 1
+  # Fails before the renderers start, if there is no compiler.
+  "$python" -c "from compiled import library; library('photograph'); library('voxelize')" || exit 1
+  date +%s >"$state/started"
+  setsid "${common[@]}" "$state/unseen-meshes" --first 1 "${unseen[@]}" --sources unseen --share 1 >"$state/renderer-meshes.log" 2>&1 </dev/null &
+  setsid "${common[@]}" "$state/unseen-shapes" --first 2 "${unseen[@]}" --share 0 >"$state/renderer-shapes.log" 2>&1 </dev/null &
+  for ((i = 1; i < (cores > 2 ? cores : 2); i++)); do
     # The training goes first where they compete.
-    nice -n 5 "${common[@]}" "$state/data" --first $((i * 100000)) --shards 99999 --samples "${SAMPLES:-64}" \
-      --share 0.65 --straight 0.2 >"$state/renderer-$i.log" 2>&1 &
+    setsid nice -n 5 "${common[@]}" "$state/data" --first $((i * 100000)) --shards 99999 --samples "${SAMPLES:-64}" \
+      --share 0.65 --straight 0.2 >"$state/renderer-$i.log" 2>&1 </dev/null &
+    echo $! >>"$state/renderers"
   done
-  trap 'kill $(jobs -p) 2>/dev/null || true; touch "$state/finished"' EXIT
-  end=$(awk -v a="$(cat "$state/started")" -v m="$minutes" 'BEGIN { print int(a + 60 * m) }')
+}
+
+train() {
+  local end compile left
+  end=$(awk -v n="$(date +%s)" -v m="$1" 'BEGIN { print int(n + 60 * m) }')
+  shift
+  cd "$state/code" || exit 1
   # If the training fails, it continues from the last save, without what is most likely to fail on another machine.
   for compile in --compile --no-compile --no-compile; do
-    remaining=$(awk -v e="$end" -v n="$(date +%s)" 'BEGIN { printf "%.2f", (e - n) / 60 }')
-    # shellcheck disable=SC2086
-    "$python" train.py "$state/run" --preset "$preset" --data "$state/data" --resident "$resident" \
-      --minutes "$remaining" --every "${EVERY:-3}" --unseen "$state/unseen-meshes" "$state/unseen-shapes" \
-      --finish "$compile" $options && break
+    left=$(awk -v e="$end" -v n="$(date +%s)" 'BEGIN { printf "%.2f", (e - n) / 60 }')
+    "$python" train.py "$state/run" --preset "$preset" --data "$state/data" --resident "${RESIDENT:-60000}" \
+      --minutes "$left" --every "${EVERY:-2}" --unseen "$state/unseen-meshes" "$state/unseen-shapes" \
+      --finish "$compile" "$@" && break
     [ "$(date +%s)" -lt $((end - 60)) ] || break
   done
+  xargs kill <"$state/renderers" 2>/dev/null
+  touch "$state/finished"
 }
 
-# Copies the latest weights and the log to $OUT, which comes back even if the call is killed.
 hand_back() {
   cp "$state/log" "$OUT/log.txt"
   [ -f "$state/run/weights.pt" ] || return 0
   [ ! "$OUT/weights.sha256" -nt "$state/run/weights.pt" ] || return 0
   rm -rf "$state/parts" && mkdir "$state/parts"
   cp "$state/run/weights.pt" "$state/weights.pt" # train.py replaces the file while it is read
-  split -b 15000000 "$state/weights.pt" "$state/parts/weights.pt.part-"
+  split -b 15500000 "$state/weights.pt" "$state/parts/weights.pt.part-"
   (cd "$state" && sha256sum weights.pt) >"$state/parts/weights.sha256"
   rm -f "$OUT"/weights.* && cp "$state/parts"/* "$OUT/"
 }
@@ -97,38 +80,33 @@ hand_back() {
 report() {
   local seconds samples
   seconds=$(($(date +%s) - $(cat "$state/started")))
-  samples=$(sed -n 's/^saved.* \([0-9]*\) samples.*/\1/p' "$state/log" | tail -1)
-  awk -v s="${samples:-0}" -v t="$seconds" -v c="$renderers" 'BEGIN {
-    printf "%d samples in %d s: %.1f per second, %.2f per second and core\n", s, t, s / t, s / t / c }'
-  grep -E '^unseen|^saved|Error|error' "$state/log" | tail -8 || true
-  cat "$state"/renderer-*.log | grep Error | sort | uniq -c | head -3 || true
-  grep " min {" "$state/log" | tail -1 || tail -1 "$state/log"
+  samples=$(sed -n 's/^saved.* \([0-9]*\) samples.*/\1/p' "$state/log" | tail -n 1)
+  awk -v s="${samples:-0}" -v t="$seconds" 'BEGIN { printf "%d samples in %d s: %.1f per second\n", s, t, s / t }'
+  grep -E '^unseen|^saved|Error|error' "$state/log" | tail -n 8
+  cat "$state"/renderer-*.log | grep Error | sort | uniq -c | head -n 3
+  grep " min {" "$state/log" | tail -n 1
   echo "Join with: cat weights.pt.part-* > weights.pt && sha256sum -c weights.sha256"
 }
 
 case "${1:-}" in
-  --size) size; exit ;;
-  --work) work; exit ;;
+  prepare) prepare "${@:2}" ;;
+  render) render ;;
+  train)
+    rm -f "$state/finished" && mkdir -p "$state/run"
+    [ ! -f "$here/weights.pt" ] || cp "$here/weights.pt" "$state/run/weights.pt"
+    # The script is copied, because the next call replaces the working tree.
+    cp "$here/rented-gpu.sh" "$state/"
+    setsid bash "$state/rented-gpu.sh" work "${@:2}" >"$state/log" 2>&1 </dev/null &
+    ;;
+  work) train "${@:2}" ;;
+  wait)
+    until=$(($(date +%s) + $2))
+    while [ "$(date +%s)" -lt "$until" ] && [ ! -f "$state/finished" ]; do
+      sleep 2
+      hand_back
+    done
+    hand_back
+    report
+    ;;
+  *) sed -n '2,8s/^# \{0,1\}//p' "$0"; exit 2 ;;
 esac
-: "${OUT:?the folder whose files come back}"
-mkdir -p "$state"
-if [ ! -f "$state/started" ]; then
-  date +%s >"$state/started.new"
-  check
-  [ ! -f "$carried/weights.pt" ] || {
-    mkdir -p "$state/run"
-    "$python" grow.py "$carried/weights.pt" "$state/run/weights.pt" --preset "$preset"
-  }
-  cp -r "$carried/meshes" "$state/meshes"
-  mv "$state/started.new" "$state/started"
-  # The sources and the meshes are copied, because the next call replaces the working tree.
-  mkdir -p "$state/code" && cp ./*.py ./*.cpp rented-gpu.sh "$state/code/"
-  CARRIED=$state setsid bash "$state/code/rented-gpu.sh" --work </dev/null >"$state/log" 2>&1 &
-fi
-until=$(($(date +%s) + call))
-while [ "$(date +%s)" -lt "$until" ] && [ ! -f "$state/finished" ]; do
-  sleep "${PAUSE:-10}"
-  hand_back
-done
-hand_back
-report

@@ -19,7 +19,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from dataset import Resident, Shards, disturb, mirror, targets
+from dataset import Resident, Shards, disturb, mirror, recolor, targets
 from model import build
 from muon import optimizers
 from photograph import HALF_DEPTH
@@ -145,12 +145,14 @@ def main(chosen: argparse.Namespace) -> None:
     unseen += [Shards(folder) for folder in chosen.unseen]
     # The fastest layout for convolutions on CPUs, and on GPUs in bfloat16.
     net = build(preset).to(device, memory_format=torch.channels_last)
-    average = copy.deepcopy(net)
+    average = copy.deepcopy(net).eval()
     use_bfloat16 = has_fast_bfloat16(device) if chosen.bfloat16 is None else chosen.bfloat16
     both = optimizers(net, preset.peak_rate, torch.bfloat16 if use_bfloat16 else torch.float32)
     step, since = restore(run, net, average, both, device)
     rng = np.random.default_rng((chosen.seed, step))
-    forward, score = (torch.compile(net), torch.compile(losses)) if chosen.compile else (net, losses)
+    forward, score, disturbed = (
+        (torch.compile(net), torch.compile(losses), torch.compile(disturb)) if chosen.compile else (net, losses, disturb)
+    )
 
     def save() -> None:
         state = {
@@ -196,7 +198,8 @@ def main(chosen: argparse.Namespace) -> None:
         batch = data.batch(rng, preset.batch, chosen.mesh_share)
         photos, crossings, backs, elevations = (a.to(device) for a in batch)
         photos, crossings, backs = mirror(photos, crossings, backs)
-        image = disturb(photos).contiguous(memory_format=torch.channels_last)
+        photos, backs = recolor(photos, backs)
+        image = disturbed(photos).contiguous(memory_format=torch.channels_last)
         with torch.autocast(device.type, dtype=torch.bfloat16, enabled=use_bfloat16):
             outputs = forward(image)
         loss, parts = score(outputs, image, crossings, backs, elevations, preset.steps)

@@ -78,9 +78,9 @@ async function encodeColumns(
   const photo = toInput(cutout, input);
   const [seen, mirrored] = [await run(photo), await run(mirrorRows(photo, input.size))];
   return columnsField(manifest, matteChannel(cutout, size), matteChannel(cutout, outlineSize), {
-    frontDepth: mean(seen.frontDepth, mirrorRows(mirrored.frontDepth, size)),
-    occupancy: mean(seen.occupancy, mirrorRows(mirrored.occupancy, size)),
-    backColor: seen.backColor && mean(seen.backColor, mirrorRows(mirrored.backColor!, size)),
+    frontDepth: averageMirrored(seen.frontDepth, mirrored.frontDepth, size),
+    occupancy: averageMirrored(seen.occupancy, mirrored.occupancy, size),
+    backColor: seen.backColor && averageMirrored(seen.backColor, mirrored.backColor!, size),
     elevation: seen.elevation === undefined ? undefined : (seen.elevation + mirrored.elevation!) / 2,
   });
 }
@@ -112,10 +112,11 @@ export function columnsField(
   const halfDepth = decoder.halfWidth * decoder.halfDepth;
   const halfTangent = decoder.halfWidth / camera.distance;
   const filter = bilateralFilter(raw.frontDepth, coarseMatte, size);
-  const frontDepth = smoothed(raw.frontDepth, filter);
-  const occupancy = withExpectedVolume(smoothed(raw.occupancy, filter), coarseMatte);
+  const frontDepth = smoothed(raw.frontDepth, count, filter);
+  const occupancy = smoothed(raw.occupancy, count, filter);
+  addExpectedVolume(occupancy, coarseMatte);
   const front = upsampleInside(frontDepth, coarseMatte, size);
-  const backColor = raw.backColor && smoothed(raw.backColor, filter);
+  const backColor = raw.backColor && smoothed(raw.backColor, count, filter);
   const outline = signedDistance(fineMatte, outlineSize);
   const distanceInside = (u: number, v: number) => (sampleSquare(outline, outlineSize, u, v) * 2) / outlineSize;
   // About the slope of the network's own occupancy across an edge: one logit per pixel of the network.
@@ -202,11 +203,18 @@ function mirrorRows(channels: Float32Array, size: number): Float32Array {
   return mirrored;
 }
 
-const mean = (a: Float32Array, b: Float32Array) => a.map((value, i) => (value + b[i]!) / 2);
+/** Averages [size·size] channels with those of the mirror image, in place: the occupancy has millions of values. */
+function averageMirrored(channels: Float32Array, mirrored: Float32Array, size: number): Float32Array {
+  for (let row = 0; row < channels.length; row += size) {
+    for (let x = 0; x < size; x++) channels[row + x] = (channels[row + x]! + mirrored[row + size - 1 - x]!) / 2;
+  }
+  return channels;
+}
 
-/** Each pixel's 3x3 neighborhood, and the weights of its pixels: [9·S·S] each. */
+/** The pixels to filter [N], their 3x3 neighborhoods, and the weights of these: [9·N] each. */
 interface Filter {
-  readonly neighbors: Int32Array;
+  readonly pixels: Uint32Array;
+  readonly neighbors: Uint32Array;
   readonly weights: Float32Array;
 }
 
@@ -216,20 +224,34 @@ interface Filter {
  */
 function bilateralFilter(depth: Float32Array, matte: Float32Array, size: number): Filter {
   const range = 0.08;
-  const neighbors = new Int32Array(9 * size * size);
-  const weights = new Float32Array(9 * size * size);
-  for (let i = 0; i < depth.length; i++) {
+  const pixels = pixelsWithin(2, matte, size);
+  const neighbors = new Uint32Array(9 * pixels.length);
+  const weights = new Float32Array(9 * pixels.length);
+  pixels.forEach((i, at) => {
     let total = 0;
     for (let n = 0; n < 9; n++) {
       const j = neighbor(i, n, size);
       const apart = (depth[j]! - depth[i]!) / range;
-      neighbors[9 * i + n] = j;
-      weights[9 * i + n] = (0.02 + matte[j]!) * Math.exp(-apart * apart);
-      total += weights[9 * i + n]!;
+      neighbors[9 * at + n] = j;
+      weights[9 * at + n] = (0.02 + matte[j]!) * Math.exp(-apart * apart);
+      total += weights[9 * at + n]!;
     }
-    for (let n = 0; n < 9; n++) weights[9 * i + n]! /= total;
+    for (let n = 0; n < 9; n++) weights[9 * at + n]! /= total;
+  });
+  return { pixels, neighbors, weights };
+}
+
+/** Finds the pixels of the object, and those that are up to `distance` pixels away from it. */
+function pixelsWithin(distance: number, matte: Float32Array, size: number): Uint32Array {
+  let isNear = Uint8Array.from(matte, (coverage) => (coverage > 0 ? 1 : 0));
+  for (let round = 0; round < distance; round++) {
+    const wider = isNear.slice();
+    for (let i = 0; i < isNear.length; i++) {
+      if (isNear[i]) for (let n = 0; n < 9; n++) wider[neighbor(i, n, size)] = 1;
+    }
+    isNear = wider;
   }
-  return { neighbors, weights };
+  return Uint32Array.from(isNear.keys()).filter((i) => isNear[i]);
 }
 
 /** Returns the n-th pixel of the 3x3 neighborhood of i, or i itself beyond the border. */
@@ -239,44 +261,46 @@ function neighbor(i: number, n: number, size: number): number {
   return x < 0 || y < 0 || x >= size || y >= size ? i : y * size + x;
 }
 
-/** Filters each [S·S] channel, once: a second pass would round sharp edges. */
-function smoothed(channels: Float32Array, { neighbors, weights }: Filter): Float32Array {
-  const count = weights.length / 9;
-  const filtered = new Float32Array(channels.length);
+/**
+ * Filters each [S·S] channel, once: a second pass would round sharp edges. Far from the object, values stay as they are,
+ * which saves most of the time.
+ */
+function smoothed(channels: Float32Array, count: number, { pixels, neighbors, weights }: Filter): Float32Array {
+  const filtered = channels.slice();
   for (let first = 0; first < channels.length; first += count) {
-    for (let i = 0; i < count; i++) {
+    for (let p = 0; p < pixels.length; p++) {
       let sum = 0;
-      for (let k = 9 * i; k < 9 * i + 9; k++) sum += weights[k]! * channels[first + neighbors[k]!]!;
-      filtered[first + i] = sum;
+      for (let k = 9 * p; k < 9 * p + 9; k++) sum += weights[k]! * channels[first + neighbors[k]!]!;
+      filtered[first + pixels[p]!] = sum;
     }
   }
   return filtered;
 }
 
 /**
- * Adds one number, 0 to `maxLogitBonus`, to all logits [steps·C·C], so that as many steps inside the matte are occupied
+ * Adds one number, 0 to `maxLogitBonus`, to all logits [steps·C·C] in place, so that as many steps inside the matte are occupied
  * as the network expects: the sum of their probabilities.
  *
  * Where the depth cannot be seen, as behind a flat front, each single step is more likely empty than occupied. Deciding
  * step by step would then leave a sheet, although the object itself is hardly ever one.
  */
-function withExpectedVolume(occupancy: Float32Array, matte: Float32Array): Float32Array {
+function addExpectedVolume(occupancy: Float32Array, matte: Float32Array): void {
+  const inside = Uint32Array.from(matte.keys()).filter((i) => matte[i]! > 0.5);
   let missing = 0;
   const uncertain: number[] = [];
   for (let first = 0; first < occupancy.length; first += matte.length) {
-    for (let i = 0; i < matte.length; i++) {
-      if (matte[i]! <= 0.5) continue;
-      const logit = occupancy[first + i]!;
+    for (let p = 0; p < inside.length; p++) {
+      const logit = occupancy[first + inside[p]!]!;
       missing += 1 / (1 + Math.exp(-logit));
       if (logit > 0) missing -= 1;
       else if (logit > -maxLogitBonus) uncertain.push(logit);
     }
   }
   const nth = Math.round(missing);
-  if (!(nth > 0)) return occupancy;
+  if (!(nth > 0)) return;
   const likeliest = Float32Array.from(uncertain).sort().reverse();
   const bonus = -(likeliest[nth - 1] ?? -maxLogitBonus);
-  return occupancy.map((logit) => logit + bonus);
+  for (let i = 0; i < occupancy.length; i++) occupancy[i]! += bonus;
 }
 
 /**

@@ -120,7 +120,6 @@ test.each([0.01, 0.08])('edges are as round as the outline at its corners: a rad
 
 test.each<[string, Density]>([
   ['a ball', (x, y, z) => slope * (0.35 - Math.hypot(x, y, z))],
-  ['a can', (x, y, z) => slope * Math.min(0.25 - Math.hypot(x, z), 0.35 - Math.abs(y))],
   ['a bun', (x, y, z) => slope * (0.13 - Math.hypot(Math.max(Math.abs(x) - 0.35, 0), y, z))],
   ['a roof', (x, y, z) => slope * Math.min(0.3 - Math.abs(z), 0.35 - Math.abs(x), y + 0.2, 0.3 - y - Math.abs(x))],
   ['an L', (x, y, z) => Math.min(box(x, y, z), slope * Math.max(-y, -x))],

@@ -33,6 +33,13 @@ const [minOverlap, minStraightness, maxFrontError] = [0.9, 0.91, 0.07];
  */
 const minConvexity = 0.85;
 
+/**
+ * The share of its convex hull that a hexagon inside it covers at least, or else nothing is searched: the outline of a
+ * cuboid has four to six corners. In the validation set, cuboids have at least 0.93 and the demo's camera 0.92; cups,
+ * mugs, cakes and most robots at most 0.91.
+ */
+const minHexagon = 0.915;
+
 /** How far, in pixels, the outline may be from a straight edge. */
 const edgeTolerance = 1;
 
@@ -47,6 +54,18 @@ const usualZoom = { mean: 0.25, spread: 0.25 };
 
 /** First differences between the simplex's corners, in the order of `cuboidOf`. */
 const searchSteps = [0.15, 0.08, 0.06, 0.03, 0.03, 0.05, 0.15, 0.15, 0.15, 0.15];
+
+/**
+ * How the search goes from coarse to fine: at every `stride`-th pixel, the best `count` cuboids are refined in at most
+ * `rounds` steps of a new simplex, `reach` times as large as `searchSteps`, because the last one may have collapsed before
+ * it reached the minimum. The search ends if none has an overlap of at least `minOverlap - slack`.
+ */
+const searchStages = [
+  { stride: 7, count: 6, rounds: 70, reach: 1, slack: 0.12 },
+  { stride: 3, count: 3, rounds: 120, reach: 0.5, slack: 0.05 },
+  { stride: 2, count: 1, rounds: 160, reach: 0.35, slack: 0.02 },
+  { stride: 1, count: 1, rounds: 100, reach: 0.2, slack: 0 },
+];
 
 /**
  * How round a cuboid's edges may be, in shares of half its thinnest side. In the validation set, they are at most 0.25,
@@ -70,7 +89,7 @@ const carveMargin = 1;
  * @param bounds the density is negative outside
  * @param elevationRadians by which the camera looked down, as the network estimates
  * @returns undefined for other shapes. On the validation set, this lowers the Chamfer distance of boxes from 0.058 to
- *   0.049. The search takes 50 to 250 ms, and is skipped where the outline is far from convex.
+ *   0.049. The search is skipped where the outline is far from convex or has rounded corners.
  */
 export function completeCuboid(
   density: Density,
@@ -81,6 +100,7 @@ export function completeCuboid(
 ): Completed | undefined {
   const hull = hullOf(Array.from(seen.u, (u, i): Position => [u, seen.v[i]!]));
   if (seen.totalCoverage / toPixels ** 2 < minConvexity * areaOf(hull)) return undefined;
+  if (hexagonArea(hull) < minHexagon * areaOf(hull)) return undefined;
   const found = search(seen, view, elevationRadians);
   if (!found) return undefined;
   const { cuboid, pitch } = found;
@@ -125,6 +145,23 @@ function roundingOf(edges: readonly Edge[], view: View): number {
   return sum / weight;
 }
 
+/** The area of the hexagon that remains of a hull, if the corners that matter least are removed one after another. */
+function hexagonArea(hull: readonly Edge[]): number {
+  const corners = hull.map(({ from }) => from);
+  const earArea = (i: number) => {
+    const [a, b, c] = [corners.at(i - 1)!, corners[i]!, corners[(i + 1) % corners.length]!];
+    return Math.abs((b[0] - a[0]) * (c[1] - a[1]) - (c[0] - a[0]) * (b[1] - a[1])) / 2;
+  };
+  let area = areaOf(hull);
+  while (corners.length > 6) {
+    const ears = corners.map((_, i) => earArea(i));
+    const smallest = ears.indexOf(Math.min(...ears));
+    area -= ears[smallest]!;
+    corners.splice(smallest, 1);
+  }
+  return area;
+}
+
 /** The cuboid that agrees best with the outline and the front, if it agrees well enough. */
 function search(seen: Seen, view: View, elevationRadians: number): { cuboid: Cuboid; pitch: number } | undefined {
   // The square root of the object's area in the plane z = 0, in units of camera space.
@@ -146,24 +183,22 @@ function search(seen: Seen, view: View, elevationRadians: number): { cuboid: Cub
       weights.thin * thinness ** 2
     );
   };
-  const coarse = cost(3);
-  const starts = startsFor(seen, view.camera, elevationRadians)
-    .map((variables) => ({ variables, value: coarse(variables) }))
-    .sort((a, b) => a.value - b.value)
-    .slice(0, 5)
-    .map(({ variables }) => minimize(coarse, variables, searchSteps, 200))
-    .map((variables) => ({ variables, value: coarse(variables) }))
-    .sort((a, b) => a.value - b.value);
-  if (!starts[0]) return undefined;
-  let best = starts[0].variables;
-  if (agreement(cuboidOf(best, view.camera), seen, extent, 3).overlap < minOverlap - 0.05) return undefined;
-  // A new simplex, because the last one may have collapsed before it reached the minimum.
-  for (let attempt = 0; attempt < 2; attempt++) {
-    const steps = searchSteps.map((step) => step / 3);
-    best = minimize(cost(1), best, steps, 250);
+  const agreementOf = (variables: readonly number[], stride: number) =>
+    agreement(cuboidOf(variables, view.camera), seen, extent, stride);
+  let found = startsFor(seen, view.camera, elevationRadians);
+  for (const { stride, count, rounds, reach, slack } of searchStages) {
+    const costAt = cost(stride);
+    const steps = searchSteps.map((step) => step * reach);
+    found = found
+      .map((variables) => ({ variables, value: costAt(variables) }))
+      .sort((a, b) => a.value - b.value)
+      .slice(0, count)
+      .map(({ variables }) => minimize(costAt, variables, steps, rounds));
+    if (!found.some((variables) => agreementOf(variables, stride).overlap >= minOverlap - slack)) return undefined;
   }
+  const best = found[0]!;
   const cuboid = cuboidOf(best, view.camera);
-  const { overlap, frontError } = agreement(cuboid, seen, extent, 1);
+  const { overlap, frontError } = agreementOf(best, 1);
   if (overlap < minOverlap || frontError > maxFrontError) return undefined;
   return straightness(cuboid, view) < minStraightness ? undefined : { cuboid, pitch: best[1]! };
 }
@@ -182,7 +217,7 @@ function cuboidOf(variables: readonly number[], { distance, halfTangent }: Camer
 }
 
 /** Cuboids around the prediction, in several directions. */
-function startsFor({ u, v, front, back }: Seen, camera: Camera, elevationRadians: number): number[][] {
+function startsFor({ u, v, front, back }: Seen, camera: Camera, elevationRadians: number): (readonly number[])[] {
   const points: Vector[] = [];
   for (let i = 0; i < u.length; i += 4) {
     if (Number.isNaN(front[i]!)) continue;
