@@ -154,7 +154,7 @@ module.exports = {
       'stages',
       ['preparation', 'runner', 'webhooks', 'housekeeping'],
     ]),
-    ...oneWay(`${server}/web`, ['answers', 'metrics', 'guards', 'routes', 'docs', 'dashboard', 'app']),
+    ...oneWay(`${server}/web`, ['answers', 'metrics', 'mount', 'guards', 'routes', 'docs', 'dashboard', 'app']),
 
     {
       name: 'core does not import edges: only reconstructor.ts knows flow models and cameras to be found',

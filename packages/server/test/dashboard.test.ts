@@ -15,10 +15,10 @@ import {
   QuotaList,
   SpendHistory,
 } from '@gen3d/schema/dashboard';
-import { encodeTime } from 'ulid';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { dayMs } from '../src/base/time.js';
 import { version } from '../src/base/version.js';
+import { charge } from '../src/data/accounts/ledger.js';
 import type { Db } from '../src/data/db/database.js';
 import { currentTime } from '../src/data/db/time.js';
 import { openDataDir } from '../src/data/installation/data-dir.js';
@@ -503,17 +503,15 @@ test('the ledger lists every entry, newest first, in pages', async () => {
 test('the spend of a day is the sum of its charges', async () => {
   const { accountId, apiKey } = await newCaller();
   const now = Date.now();
-  const charges = [now, now, now - 5 * dayMs, now - 40 * dayMs].map((created_at, index) => ({
-    id: encodeTime(created_at) + '0'.repeat(15) + index,
-    account_id: accountId,
-    amount_microusd: -250_000,
-    kind: 'charge' as const,
-    job_id: `${accountId} ${index}`,
-    instance: 'cpu',
-    inference_ms: 100,
-    created_at,
-  }));
-  await withDatabase((db) => db.insertInto('ledger').values(charges).execute());
+  onTestFinished(() => void vi.useRealTimers());
+  await withDatabase(async (db) => {
+    for (const [index, at] of [now, now, now - 5 * dayMs, now - 40 * dayMs].entries()) {
+      vi.useFakeTimers({ toFake: ['Date'], now: at });
+      const job = { accountId, jobId: `${accountId} ${index}`, price: 250_000, instance: 'cpu', inferenceMs: 100 };
+      await db.transaction().execute((trx) => charge(trx, job, at));
+    }
+  });
+  vi.useRealTimers();
   const { call } = await signIn({ api_key: apiKey });
   const { days } = SpendHistory.parse((await call('GET', '/ledger/days')).body);
   expect(days).toHaveLength(30);

@@ -361,7 +361,7 @@ test('a deleted account leaves its amounts, and nothing else: no name, key, job 
   await remove(next, others, server.apiKey);
   expect(await tablesWith(next, secret)).toEqual([]);
   expect(filesWith(next, secret)).toEqual([]);
-  const left = ['accounts', 'audit_log', 'deleted_jobs', 'ledger'];
+  const left = ['accounts', 'audit_log', 'deleted_jobs', 'ledger', 'spend_days'];
   await until(async () => JSON.stringify(await tablesWith(next, account_id)) === JSON.stringify(left));
   expect((await next.call('GET', url)).status).toBe(410);
   expect(lines).not.toEqual([]);

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
-import { FairShares } from './fair-shares.js';
+import { FairShares, QueueFullError } from './fair-shares.js';
 
-const never = new AbortController().signal;
+/** A signal for each caller, as for each request. */
+const never = () => new AbortController().signal;
 
 /** Takes as much as the account may, one by one. */
 function takeAll(shares: FairShares, account: string): number {
@@ -35,10 +36,10 @@ test('a capacity of one serves accounts one after the other', () => {
 
 test('an account waiting for its share does not block another account', async () => {
   const bytes = new FairShares(100);
-  await bytes.takeWhenAllowed('a', 50, never);
+  await bytes.takeWhenAllowed('a', 50, never());
   const order: string[] = [];
-  const more = bytes.takeWhenAllowed('a', 20, never).then(() => order.push('a'));
-  await bytes.takeWhenAllowed('b', 20, never).then(() => order.push('b'));
+  const more = bytes.takeWhenAllowed('a', 20, never()).then(() => order.push('a'));
+  await bytes.takeWhenAllowed('b', 20, never()).then(() => order.push('b'));
   bytes.giveBack('a', 50);
   await more;
   expect(order).toEqual(['b', 'a']);
@@ -47,11 +48,56 @@ test('an account waiting for its share does not block another account', async ()
 
 test('an aborted wait takes nothing', async () => {
   const bytes = new FairShares(100);
-  await bytes.takeWhenAllowed('a', 60, never);
+  await bytes.takeWhenAllowed('a', 60, never());
   const abort = new AbortController();
   const waiting = bytes.takeWhenAllowed('b', 60, abort.signal);
   abort.abort(new Error('canceled'));
   await expect(waiting).rejects.toThrow('canceled');
   bytes.giveBack('a', 60);
   expect(bytes.free).toBe(100);
+});
+
+test('of two accounts with 1,000 waiting callers each, a third one waits for one of each', async () => {
+  const slots = new FairShares(2);
+  const served: string[] = [];
+  const wait = (account: string) => void slots.takeWhenAllowed(account, 1, never()).then(() => served.push(account));
+  slots.take('a');
+  slots.take('b');
+  for (let index = 0; index < 1_000; index++) for (const account of ['a', 'b']) wait(account);
+  wait('c');
+  for (let turn = 0; turn < 6; turn++) {
+    slots.giveBack('ab'[turn % 2]!);
+    await Promise.resolve();
+  }
+  expect(served.indexOf('c')).toBeLessThanOrEqual(2);
+  expect(new Set(served)).toEqual(new Set(['a', 'b', 'c']));
+});
+
+test('an account has a limited number of waiting callers, and another account still waits', async () => {
+  const slots = new FairShares(1, { maxWaiting: 2 });
+  slots.take('a');
+  const waiting = [1, 2].map(() => slots.takeWhenAllowed('a', 1, never()));
+  await expect(slots.takeWhenAllowed('a', 1, never())).rejects.toThrow(QueueFullError);
+  const other = slots.takeWhenAllowed('b', 1, never());
+  for (const [account, served] of [
+    ['a', waiting[0]],
+    ['a', other],
+    ['b', waiting[1]],
+  ] as const) {
+    slots.giveBack(account);
+    await served;
+  }
+});
+
+test('capacity that returns at once serves all that fit', async () => {
+  const bytes = new FairShares(100);
+  bytes.take('a', 100);
+  const waiting = Promise.all([20, 20].map((amount) => bytes.takeWhenAllowed('b', amount, never())));
+  bytes.giveBack('a', 100);
+  await waiting;
+  expect(bytes.heldBy('b')).toBe(40);
+});
+
+test('an account takes no more than its maximum, even if more is free', () => {
+  expect(takeAll(new FairShares(100, { maxPerAccount: 8 }), 'a')).toBe(8);
 });

@@ -1,21 +1,38 @@
 interface Waiting {
-  account: string;
   amount: number;
   resolve: () => void;
 }
 
+export interface FairSharesOptions {
+  /** What an account may hold, if that is less than half. */
+  maxPerAccount?: number;
+  /** How many callers of an account may wait. */
+  maxWaiting?: number;
+}
+
+/** Thrown to a caller whose account has as many others waiting as it may. */
+export class QueueFullError extends Error {
+  override readonly name = 'QueueFullError';
+}
+
 /**
  * A capacity that accounts share by a dynamic threshold: an account may take more only while it holds no more than is
- * free. A single account gets at most half, so another account always finds capacity.
+ * free. A single account gets at most half, so another account always finds capacity. Accounts whose callers wait take
+ * turns, so an account waits for one caller of each other account, however many of them there are.
  * @see Choudhury and Hahne, "Dynamic Queue Length Thresholds for Shared-Memory Packet Switches", 1998
  */
 export class FairShares {
   readonly #held = new Map<string, number>();
-  #waiting: Waiting[] = [];
+  /** Each account's callers in the order of their arrival. The account whose turn is next is the first. */
+  readonly #waiting = new Map<string, Waiting[]>();
+  readonly #maxPerAccount: number;
+  readonly #maxWaiting: number;
   #free: number;
 
-  constructor(capacity: number) {
+  constructor(capacity: number, { maxPerAccount = capacity, maxWaiting = 1_000 }: FairSharesOptions = {}) {
     this.#free = capacity;
+    this.#maxPerAccount = maxPerAccount;
+    this.#maxWaiting = maxWaiting;
   }
 
   get free(): number {
@@ -27,7 +44,7 @@ export class FairShares {
   }
 
   mayTake(account: string, amount = 1): boolean {
-    return this.heldBy(account) + amount <= this.#free;
+    return this.heldBy(account) + amount <= Math.min(this.#free, this.#maxPerAccount);
   }
 
   /** Returns the accounts that hold capacity and may not take this amount in addition. */
@@ -49,28 +66,51 @@ export class FairShares {
   }
 
   /**
-   * Takes `amount` as soon as the account may. Waiting callers are served in order, but a caller over its account's share
-   * does not block the others.
+   * Takes `amount` as soon as the account may. Callers of an account are served in order, and accounts in turn. An account
+   * over its share does not block the others.
+   * @throws {QueueFullError} if too many callers of the account wait already
    */
   async takeWhenAllowed(account: string, amount: number, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
-    if (this.mayTake(account, amount)) return this.take(account, amount);
+    const queue = this.#waiting.get(account) ?? [];
+    if (queue.length === 0 && this.mayTake(account, amount)) return this.take(account, amount);
+    if (queue.length >= this.#maxWaiting) throw new QueueFullError(`${queue.length} callers of this account wait`);
     await new Promise<void>((resolve, reject) => {
-      const waiting = { account, amount, resolve };
-      this.#waiting.push(waiting);
-      signal.addEventListener('abort', () => {
-        this.#waiting = this.#waiting.filter((other) => other !== waiting);
+      const abort = () => {
+        queue.splice(queue.indexOf(waiting), 1);
+        if (queue.length === 0) this.#waiting.delete(account);
         reject(signal.reason);
-      });
+        this.#serve();
+      };
+      const waiting: Waiting = {
+        amount,
+        resolve: () => {
+          signal.removeEventListener('abort', abort);
+          resolve();
+        },
+      };
+      queue.push(waiting);
+      this.#waiting.set(account, queue);
+      signal.addEventListener('abort', abort, { once: true });
     });
   }
 
+  /** Serves one caller of each account that may take more, until none may. */
   #serve(): void {
-    for (const waiting of [...this.#waiting]) {
-      if (!this.mayTake(waiting.account, waiting.amount)) continue;
-      this.#waiting = this.#waiting.filter((other) => other !== waiting);
-      this.take(waiting.account, waiting.amount);
-      waiting.resolve();
-    }
+    let isAnyServed: boolean;
+    do {
+      isAnyServed = false;
+      for (const [account, queue] of [...this.#waiting]) {
+        const [next] = queue;
+        if (next === undefined || !this.mayTake(account, next.amount)) continue;
+        queue.shift();
+        // Last in line for the next turn.
+        this.#waiting.delete(account);
+        if (queue.length > 0) this.#waiting.set(account, queue);
+        this.take(account, next.amount);
+        next.resolve();
+        isAnyServed = true;
+      }
+    } while (isAnyServed);
   }
 }

@@ -1,4 +1,4 @@
-import express, { type Express } from 'express';
+import express, { type Express, type RequestHandler, Router } from 'express';
 import helmet from 'helmet';
 import type { Logger } from 'pino';
 import { routineLevel } from '../base/log.js';
@@ -7,7 +7,8 @@ import type { Db } from '../data/db/database.js';
 import { isGone } from '../data/jobs/deletion.js';
 import { errorHandler } from './answers/error-handler.js';
 import { noStore, routeNotFound } from './answers/responses.js';
-import { dashboard } from './dashboard/dashboard.js';
+import { type CallerLimits, dashboardGuards, dashboardRoutes } from './dashboard/dashboard.js';
+import { pageRoutes } from './dashboard/pages.js';
 import { docs, openApi } from './docs.js';
 import { authenticate, callerOf } from './guards/auth.js';
 import { clientOf } from './guards/client-address.js';
@@ -15,8 +16,10 @@ import { cors } from './guards/cors.js';
 import { ownHostsOnly, requireHost } from './guards/host.js';
 import { requestLimit, sandboxLimit } from './guards/rate-limit.js';
 import { requestLog } from './guards/request-log.js';
+import { maxInProgress, RequestsInProgress } from './guards/requests-in-progress.js';
 import { closeUnreadBodies } from './guards/slow-clients.js';
 import { type Metrics, metricsText } from './metrics.js';
+import { type Guards, mount } from './mount.js';
 import { assetRoutes, movedAssetRoutes } from './routes/assets.js';
 import { balanceRoutes } from './routes/balance.js';
 import { compatibleRoutes } from './routes/compatible.js';
@@ -30,9 +33,12 @@ import { webhookEndpointRoutes } from './routes/webhook-endpoint.js';
 /** How long a client may keep sending a body after the response. */
 const unreadBodyGraceMs = 5_000;
 
+/** A group with one route. */
+const page = (handler: RequestHandler): Router => Router().get('/', handler);
+
 /** Creates the app with all routes. The contract sets their order: a request is not examined before its key. */
 export function createApp(services: Services): Express {
-  const { config, metrics, log, db } = services;
+  const { config, metrics, log, db, assetsFolder, assetsUrl } = services;
   const app = express();
   app.disable('x-powered-by');
   // The contract has no 304, and an entity tag costs a hash of every response.
@@ -51,61 +57,100 @@ export function createApp(services: Services): Express {
   );
   app.use(requireHost);
   app.use(ownHostsOnly(config));
-  app.get('/healthz', health(services));
-  app.get('/readyz', readiness(services));
-  if (config.metricsPort === undefined) app.get('/metrics', metricsText(metrics));
-  app.get('/openapi.json', openApi());
-  app.use('/docs', docs(config));
-  const { assetsFolder, assetsUrl } = services;
-  const gone = (jobId: string) => isGone(db, jobId);
-  app.use('/assets', assetsFolder === undefined ? movedAssetRoutes(assetsUrl, gone) : assetRoutes(assetsFolder, gone));
-  app.use(dashboard(services));
 
-  app.use(noStore);
-  app.use(
-    cors({
-      methods: ['GET', 'POST', 'PUT', 'DELETE'],
-      // `*` stands for every header except Authorization, so that a page's tracing headers do not block its requests.
-      requestHeaders: [
-        'Authorization',
-        'Content-Type',
-        'X-Api-Key',
-        'Idempotency-Key',
-        'Last-Event-ID',
-        'X-Gen3d-Label',
-        'X-Gen3d-Sampler',
-        'X-Request-Id',
-        '*',
-      ],
-      responseHeaders: [
-        'Allow',
-        'Retry-After',
-        'X-Gen3d-Failing-Since',
-        'X-Gen3d-Paused-Until',
-        'X-Gen3d-Queue-Position',
-        'X-Gen3d-Stage',
-        'X-Request-Id',
-      ],
-    }),
-  );
-  app.use(authenticate(services));
-  const apiLimit = requestLimit(db, 'api', config.rateLimit);
-  const testKeyLimit = requestLimit(db, 'sandbox', sandboxLimit(config.rateLimit));
-  app.use(async (request, response, next) => {
-    const { accountId, sandbox } = callerOf(response);
-    // Everyone has the test key, so its callers are told apart by their addresses.
-    if (await (sandbox ? testKeyLimit(response, clientOf(request)) : apiLimit(response, accountId))) next();
-  });
-  app.use('/v1/jobs', jobRoutes(services));
-  // Some servers have the route without the version.
-  if (config.compat) app.use(['/v1/3d/generations', '/3d/generations'], compatibleRoutes(services));
-  app.use('/gen3d/jobs', galleryRoutes(services));
-  app.use('/gen3d/events', accountEventRoutes(services));
-  app.use('/v1/balance', balanceRoutes(services));
-  app.use('/v1/webhook-endpoint', webhookEndpointRoutes(services));
-  app.use(routeNotFound);
+  const perHolder = { maxPerHolder: maxInProgress(config.rateLimit) };
+  const [ofClients, ofAccounts] = [new RequestsInProgress(perHolder), new RequestsInProgress(perHolder)];
+  const countClient =
+    (kind = ''): RequestHandler =>
+    (request, response, next) => {
+      ofClients.begin(kind + clientOf(request), response);
+      next();
+    };
+  const limits: CallerLimits = {
+    limit: requestLimit(db, 'dashboard', config.rateLimit),
+    countClient: countClient(),
+    countAccount: (holder, response) => ofAccounts.begin(holder, response),
+  };
+
+  const guards = {
+    // Counted apart, so that a client that is busy, or a proxy with busy clients, still learns that the server works.
+    probe: { handlers: [countClient('probe ')], areExclusive: false },
+    // The page at `/`. Its group matches every path, and whether it responds is not known before.
+    page: { handlers: [], areExclusive: false },
+    anyone: { handlers: [countClient()], areExclusive: false },
+    key: { handlers: [noStore, apiCors, countClient(), ...keyGuards(services, limits)], areExclusive: true },
+    ...dashboardGuards(services, limits),
+  } satisfies Record<string, Guards>;
+
+  const gone = (jobId: string) => isGone(db, jobId);
+  const assets = assetsFolder === undefined ? movedAssetRoutes(assetsUrl, gone) : assetRoutes(assetsFolder, gone);
+  mount(app, guards, [
+    { at: '/healthz', who: 'probe', routes: page(health(services)) },
+    { at: '/readyz', who: 'probe', routes: page(readiness(services)) },
+    ...(config.metricsPort === undefined
+      ? [{ at: '/metrics', who: 'probe' as const, routes: page(metricsText(metrics)) }]
+      : []),
+    { at: '/openapi.json', who: 'anyone', routes: page(openApi()) },
+    { at: '/docs', who: 'anyone', routes: docs(config) },
+    { at: '/assets', who: 'anyone', routes: assets },
+    ...dashboardRoutes(services, limits.limit),
+    ...pageRoutes(services),
+    { at: '/v1/jobs', who: 'key', routes: jobRoutes(services) },
+    // Some servers have the route without the version.
+    ...(config.compat
+      ? [{ at: ['/v1/3d/generations', '/3d/generations'], who: 'key' as const, routes: compatibleRoutes(services) }]
+      : []),
+    { at: '/gen3d/jobs', who: 'key', routes: galleryRoutes(services) },
+    { at: '/gen3d/events', who: 'key', routes: accountEventRoutes(services) },
+    { at: '/v1/balance', who: 'key', routes: balanceRoutes(services) },
+    { at: '/v1/webhook-endpoint', who: 'key', routes: webhookEndpointRoutes(services) },
+    { at: '/', who: 'key', routes: Router() },
+  ]);
   app.use(errorHandler(log));
   return app;
+}
+
+const apiCors = cors({
+  methods: ['GET', 'POST', 'PUT', 'DELETE'],
+  // `*` stands for every header except Authorization, so that a page's tracing headers do not block its requests.
+  requestHeaders: [
+    'Authorization',
+    'Content-Type',
+    'X-Api-Key',
+    'Idempotency-Key',
+    'Last-Event-ID',
+    'X-Gen3d-Label',
+    'X-Gen3d-Sampler',
+    'X-Request-Id',
+    '*',
+  ],
+  responseHeaders: [
+    'Allow',
+    'Retry-After',
+    'X-Gen3d-Failing-Since',
+    'X-Gen3d-Paused-Until',
+    'X-Gen3d-Queue-Position',
+    'X-Gen3d-Stage',
+    'X-Request-Id',
+  ],
+});
+
+/** Requires a key, and applies the limits of its account. */
+function keyGuards(services: Services, { countAccount }: Pick<CallerLimits, 'countAccount'>): RequestHandler[] {
+  const { config, db } = services;
+  const apiLimit = requestLimit(db, 'api', config.rateLimit);
+  const testKeyLimit = requestLimit(db, 'sandbox', sandboxLimit(config.rateLimit));
+  return [
+    authenticate(services),
+    async (request, response, next) => {
+      const { accountId, sandbox } = callerOf(response);
+      // Everyone has the test key, so its callers are told apart by their addresses.
+      const holder = sandbox ? clientOf(request) : accountId;
+      await (sandbox ? testKeyLimit : apiLimit)(holder);
+      countAccount(holder, response);
+      next();
+    },
+  ];
 }
 
 /** Creates the app that listens on `--metrics-port`. */

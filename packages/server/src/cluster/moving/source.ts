@@ -28,6 +28,7 @@ export const copiedTables = {
   accounts: 'id',
   api_keys: 'id',
   ledger: 'id',
+  spend_days: 'id',
   jobs: 'id',
   deleted_jobs: 'job_id',
   shared_models: 'job_id',

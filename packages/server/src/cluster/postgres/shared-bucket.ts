@@ -6,7 +6,7 @@ import { currentTime } from '../../data/db/time.js';
 const rowIds: Readonly<Record<BucketName, number>> = { api: 1, sandbox: 2, dashboard: 3 };
 
 interface Waiting {
-  reserve: number;
+  overdraft: number;
   resolve: (waitSeconds: number) => void;
   reject: (error: unknown) => void;
 }
@@ -30,10 +30,10 @@ export class SharedBucket {
     this.#limit = limit;
   }
 
-  /** Takes a token if at least `reserve` others stay, and resolves to 0; otherwise to the seconds until there are enough. */
-  take(reserve: number): Promise<number> {
+  /** Takes a token, and resolves to 0; without one, to the seconds until there is one. The bucket may owe `overdraft`. */
+  take(overdraft: number): Promise<number> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ reserve, resolve, reject });
+      this.#waiting.push({ overdraft, resolve, reject });
       if (!this.#isRunning) void this.#takeForWaiting();
     });
   }
@@ -42,13 +42,13 @@ export class SharedBucket {
     this.#isRunning = true;
     while (this.#waiting.length > 0) {
       // Those that need the fewest tokens come first, so the ones that get a token are the first `granted`.
-      const group = this.#waiting.sort((a, b) => a.reserve - b.reserve);
+      const group = this.#waiting.sort((a, b) => b.overdraft - a.overdraft);
       this.#waiting = [];
       try {
-        const needed = group.map(({ reserve }, index) => index + 1 + reserve);
+        const needed = group.map(({ overdraft }, index) => index + 1 - overdraft);
         const { granted, tokens } = await takeTokens(this.#db, this.#id, this.#limit, needed);
-        for (const [index, { reserve, resolve }] of group.entries()) {
-          resolve(index < granted ? 0 : (1 + reserve - tokens) / this.#limit.perSecond);
+        for (const [index, { overdraft, resolve }] of group.entries()) {
+          resolve(index < granted ? 0 : (1 - overdraft - tokens) / this.#limit.perSecond);
         }
       } catch (error) {
         for (const { reject } of group) reject(error);

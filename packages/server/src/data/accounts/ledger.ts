@@ -1,4 +1,3 @@
-import { encodeTime } from 'ulid';
 import { AdminError } from '../../base/errors.js';
 import { newUlid } from '../../base/ids.js';
 import { type MicroUsd, toUsd } from '../../base/money.js';
@@ -9,7 +8,8 @@ import type { Time } from '../db/time.js';
 
 // Keeps the money. The ledger is append-only, and an account's balance is the sum of its entries, stored next to it in
 // the same transaction, so that reading it costs one row. A unique index on the job admits one charge per job, and
-// another on the idempotency key one credit per request, whatever is retried or crashes in between.
+// another on the idempotency key one credit per request, whatever is retried or crashes in between. The sums per day are
+// stored, too, so that a page with 30 of them reads 30 rows, however many jobs the account had.
 
 interface Entry {
   accountId: string;
@@ -89,6 +89,26 @@ export interface Charge {
 /** Charges a finished job, also at a price of 0. Must run in the transaction that finishes the job. */
 export async function charge(trx: Queryable, { price, ...details }: Charge, now: Time): Promise<void> {
   await append(trx, { ...details, amount: -price || 0, kind: 'charge' }, now);
+  const { accountId, inferenceMs } = details;
+  const day = Math.floor(Date.now() / dayMs);
+  await trx
+    .insertInto('spend_days')
+    .values({
+      id: `${accountId}/${day}`,
+      account_id: accountId,
+      day,
+      spent_microusd: price,
+      inference_ms: inferenceMs,
+      jobs: 1,
+    })
+    .onConflict((conflict) =>
+      conflict.column('id').doUpdateSet((eb) => ({
+        spent_microusd: eb('spend_days.spent_microusd', '+', price),
+        inference_ms: eb('spend_days.inference_ms', '+', inferenceMs),
+        jobs: eb('spend_days.jobs', '+', 1),
+      })),
+    )
+    .execute();
 }
 
 export async function balanceOf(db: Queryable, accountId: string): Promise<MicroUsd> {
@@ -129,22 +149,15 @@ export async function listLedger(
   return { entries: rows.slice(0, limit), more: rows.length > limit };
 }
 
-/** Sums the account's charges of the UTC day that begins at `start`. An index finds the day's entries. */
-export async function spendOfDay(db: Queryable, accountId: string, start: number) {
-  const { amount, inferenceMs, jobs } = await db
-    .selectFrom('ledger')
-    .select((eb) => [
-      eb.fn.coalesce(eb.fn.sum<number>('amount_microusd'), eb.lit(0)).as('amount'),
-      eb.fn.coalesce(eb.fn.sum<number>('inference_ms'), eb.lit(0)).as('inferenceMs'),
-      eb.fn.countAll<number>().as('jobs'),
-    ])
+/** Lists the sums of the account's charges on the days from `first` to `last`, in days since 1970, without empty days. */
+export function listSpendDays(db: Queryable, accountId: string, first: number, last: number) {
+  return db
+    .selectFrom('spend_days')
+    .select(['day', 'spent_microusd', 'inference_ms', 'jobs'])
     .where('account_id', '=', accountId)
-    .where('kind', '=', 'charge')
-    // An id starts with its creation time.
-    .where('id', '>=', encodeTime(start))
-    .where('id', '<', encodeTime(start + dayMs))
-    .executeTakeFirstOrThrow();
-  return { spent: -amount || 0, inferenceMs, jobs };
+    .where('day', '>=', first)
+    .where('day', '<=', last)
+    .execute();
 }
 
 /** Returns the inference times of the last jobs of all accounts. The ledger has one charge per succeeded job. */

@@ -87,7 +87,7 @@ export interface DatabaseKind {
    * stay, and resolves with 0, or resolves with the seconds until there are enough. Absent if there is one server, which
    * counts in its memory.
    */
-  rateBucket?(db: Db, name: BucketName, limit: RateLimit): (reserve: number) => Promise<number>;
+  rateBucket?(db: Db, name: BucketName, limit: RateLimit): (overdraft: number) => Promise<number>;
 }
 
 export type Db = Kysely<Tables>;

@@ -58,6 +58,12 @@ const tables = [
     idempotency_key text,
     created_at bigint not null
   )`,
+  `create table spend_days (
+    id text primary key,
+    account_id text not null references accounts (id),
+    day integer not null,
+    spent_microusd bigint not null, inference_ms bigint not null, jobs bigint not null
+  )`,
   // The URL is last, because it may fill pages that SQLite reads on the way to later columns.
   `create table jobs (
     id text primary key,
@@ -169,6 +175,7 @@ const indexes = [
   `create unique index ledger_idempotency on ledger (account_id, idempotency_key)
     where idempotency_key is not null`,
   'create index api_keys_of_account on api_keys (account_id, id)',
+  'create index spend_days_of_account on spend_days (account_id, day)',
   'create index ledger_account on ledger (account_id, id)',
   'create unique index jobs_idempotency on jobs (account_id, idempotency_key) where idempotency_key is not null',
   'create index jobs_of_account on jobs (account_id, id)',

@@ -56,6 +56,17 @@ export interface Tables {
     idempotency_key: string | null;
     created_at: number;
   };
+  /** The sums of an account's charges on each day with a charge, kept in the same transaction as each charge. */
+  spend_days: {
+    /** `ACCOUNT/DAY`. */
+    id: string;
+    account_id: string;
+    /** The UTC day, in days since 1970. */
+    day: number;
+    spent_microusd: number;
+    inference_ms: number;
+    jobs: number;
+  };
   jobs: JobTable;
   /** Jobs that were deleted; see jobs/deletion.ts. */
   deleted_jobs: {

@@ -2,11 +2,12 @@ import { forbiddenBody, type InsufficientBalanceBody, limits, tooManyRequestsBod
 import type { ErrorRequestHandler, Response } from 'express';
 import type { Logger } from 'pino';
 import { isDiskFull, isStorageUnavailable } from '../../base/errors.js';
+import { QueueFullError } from '../../base/fair-shares.js';
 import { toUsd } from '../../base/money.js';
 import { AccountDeletedError, QuotaError } from '../../data/accounts/quotas.js';
 import { isUnavailable } from '../../data/db/unavailable.js';
 import { InsufficientBalanceError, TooManyOpenJobsError } from '../../data/jobs/create.js';
-import { HttpError, sendJson } from './responses.js';
+import { HttpError, sendJson, TooManyRequestsError } from './responses.js';
 
 /** Turns every error that a handler throws into a response. */
 export function errorHandler(log: Logger): ErrorRequestHandler {
@@ -14,9 +15,9 @@ export function errorHandler(log: Logger): ErrorRequestHandler {
     if (response.headersSent) return next(error);
     if (error instanceof InsufficientBalanceError) return void sendJson(response, 402, insufficientBalance(error));
     if (error instanceof AccountDeletedError) return void sendJson(response, 403, forbiddenBody);
-    if (error instanceof TooManyOpenJobsError) {
-      // A client that polls as rarely as the contract suggests learns of a finished job after this time.
-      response.set('retry-after', String(limits.pollMs.max / 1_000));
+    const retryAfterSeconds = retryAfterOf(error);
+    if (retryAfterSeconds !== undefined) {
+      response.set('retry-after', String(Math.ceil(retryAfterSeconds)));
       return void sendJson(response, 429, tooManyRequestsBody);
     }
     const refusal =
@@ -27,6 +28,14 @@ export function errorHandler(log: Logger): ErrorRequestHandler {
     if (!isUnavailable(error)) log.error({ err: error, requestId, trace_id: traceId }, 'request failed');
     send(response, failure(error));
   };
+}
+
+/** Returns when to try again, for errors that are a 429 in the contract's shape. */
+function retryAfterOf(error: unknown): number | undefined {
+  if (error instanceof TooManyRequestsError) return error.retryAfterSeconds;
+  if (error instanceof QueueFullError) return 1;
+  // A client that polls as rarely as the contract suggests learns of a finished job after this time.
+  return error instanceof TooManyOpenJobsError ? limits.pollMs.max / 1_000 : undefined;
 }
 
 function insufficientBalance({ balance, message }: InsufficientBalanceError): InsufficientBalanceBody {

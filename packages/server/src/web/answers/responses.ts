@@ -27,6 +27,14 @@ export class HttpError extends Error {
   }
 }
 
+/** A request that is refused because of a limit that the contract has. Sent as 429 in the contract's shape. */
+export class TooManyRequestsError extends Error {
+  override readonly name = 'TooManyRequestsError';
+  constructor(readonly retryAfterSeconds: number) {
+    super('Too many requests');
+  }
+}
+
 /** Writes the path of a field as clients do, for example `input.image_urls[0]`. */
 const fieldName = (path: readonly PropertyKey[]) =>
   path.reduce<string>(
@@ -51,7 +59,7 @@ export const invalidCursor = (): HttpError =>
 const methodOrder = ['get', 'post', 'put', 'delete'];
 
 /** Responds 405 to methods that a path of this router does not have. Call it when the router has all its routes. */
-export function refuseOtherMethods(router: Router): Router {
+export function refuseOtherMethods(router: Router): void {
   const routes = router.stack.flatMap(({ route }) => route ?? []);
   for (const route of routes) {
     const ofPath = routes.filter(({ path }) => path === route.path);
@@ -66,7 +74,6 @@ export function refuseOtherMethods(router: Router): Router {
       throw new HttpError(405, 'invalid_request', `${request.method} is not allowed here; use ${allow}`, { allow });
     });
   }
-  return router;
 }
 
 export const routeNotFound: RequestHandler = () => {

@@ -5,12 +5,12 @@ import { z } from 'zod';
 import { toUsd } from '../../base/money.js';
 import { dayMs, isoTime } from '../../base/time.js';
 import { listKeys, revokeKey } from '../../data/accounts/api-keys.js';
-import { listLedger, spendOfDay } from '../../data/accounts/ledger.js';
+import { listLedger, listSpendDays } from '../../data/accounts/ledger.js';
 import { quotas } from '../../data/accounts/quotas.js';
 import { currentTime } from '../../data/db/time.js';
 import { transaction } from '../../data/db/transaction.js';
 import { quotaUse } from '../../data/jobs/counts.js';
-import { HttpError, refuseOtherMethods, sendJson, validated } from '../answers/responses.js';
+import { HttpError, sendJson, validated } from '../answers/responses.js';
 import { callerOf, refuseSandbox } from '../guards/auth.js';
 import { jsonBody } from '../guards/json-body.js';
 import type { Services } from '../routes/services.js';
@@ -20,7 +20,7 @@ const pageSize = 50;
 const spendDays = 30;
 
 /** Serves `/dashboard/api/ledger`: the account's ledger, newest entries first, and its spend per day. */
-export function ledgerRoutes({ db, cursors, slots }: Services): Router {
+export function ledgerRoutes({ db, cursors }: Services): Router {
   const router = Router();
 
   router.get('/', async (request, response) => {
@@ -45,23 +45,22 @@ export function ledgerRoutes({ db, cursors, slots }: Services): Router {
 
   router.get('/days', async (_request, response) => {
     const { accountId } = callerOf(response);
-    const firstDay = Math.floor(Date.now() / dayMs) * dayMs - (spendDays - 1) * dayMs;
-    const days: SpendHistory['days'] = [];
-    for (let day = firstDay; days.length < spendDays; day += dayMs) {
-      // A query per day, because one for all would block the event loop for an account with many jobs.
-      const { spent, inferenceMs, jobs } = await slots.lists.run(accountId, response, () =>
-        spendOfDay(db, accountId, day),
-      );
-      days.push({
-        date: isoTime(day).slice(0, 10),
-        spent_usd: toUsd(spent),
-        inference_seconds: inferenceMs / 1_000,
-        jobs,
-      });
-    }
+    const today = Math.floor(Date.now() / dayMs);
+    const firstDay = today - spendDays + 1;
+    const sums = await listSpendDays(db, accountId, firstDay, today);
+    const byDay = new Map(sums.map((sum) => [sum.day, sum]));
+    const days: SpendHistory['days'] = Array.from({ length: spendDays }, (_, index) => {
+      const sum = byDay.get(firstDay + index);
+      return {
+        date: isoTime((firstDay + index) * dayMs).slice(0, 10),
+        spent_usd: toUsd(sum?.spent_microusd ?? 0),
+        inference_seconds: (sum?.inference_ms ?? 0) / 1_000,
+        jobs: sum?.jobs ?? 0,
+      };
+    });
     sendJson(response, 200, { days } satisfies SpendHistory);
   });
-  return refuseOtherMethods(router);
+  return router;
 }
 
 /** Serves `/dashboard/api/quotas`: how much the account has stored, and how much it may store. */
@@ -78,7 +77,7 @@ export function quotaRoutes({ db, jobStores }: Services): Router {
       api_keys: { used: keys, max: quotas.apiKeys },
     } satisfies QuotaList);
   });
-  return refuseOtherMethods(router);
+  return router;
 }
 
 const NewKey = z.object({ name: Name });
@@ -117,5 +116,5 @@ export function keyRoutes(services: Services): Router {
     if (!revoked) throw new HttpError(404, 'not_found', 'No such key');
     response.status(204).end();
   });
-  return refuseOtherMethods(router);
+  return router;
 }

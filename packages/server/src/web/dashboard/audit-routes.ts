@@ -4,7 +4,7 @@ import { isoTime } from '../../base/time.js';
 import { type Action, audit, listAudit } from '../../data/accounts/audit-log.js';
 import type { Queryable } from '../../data/db/database.js';
 import { currentTime } from '../../data/db/time.js';
-import { refuseOtherMethods, sendJson } from '../answers/responses.js';
+import { sendJson } from '../answers/responses.js';
 import { addressOf } from '../guards/client-address.js';
 import type { Services } from '../routes/services.js';
 import { identityOf } from './session-routes.js';
@@ -38,5 +38,5 @@ export function auditRoutes({ db, cursors }: Services): Router {
       ...(more && last ? { next_cursor: cursors.issue(operatorCursors, last.id) } : {}),
     } satisfies AuditPage);
   });
-  return refuseOtherMethods(router);
+  return router;
 }

@@ -2,7 +2,7 @@ import { isStorable, notStorable } from '@gen3d/schema';
 import { Router } from 'express';
 import { z } from 'zod';
 import { BundleRefusal } from '../../work/bundles/bundle-manager.js';
-import { HttpError, refuseOtherMethods, sendJson, validated } from '../answers/responses.js';
+import { HttpError, sendJson, validated } from '../answers/responses.js';
 import { jsonBody } from '../guards/json-body.js';
 import type { Services } from '../routes/services.js';
 import { auditRequest } from './audit-routes.js';
@@ -44,5 +44,5 @@ export function bundleRoutes(services: Services): Router {
     await asHttpError(bundleManager.use(name));
     sendJson(response, 200, await bundleManager.overview());
   });
-  return refuseOtherMethods(router);
+  return router;
 }

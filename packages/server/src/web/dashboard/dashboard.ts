@@ -1,7 +1,8 @@
-import { type RequestHandler, Router } from 'express';
+import { type RequestHandler, type Response, Router } from 'express';
 import type { Config } from '../../config.js';
-import { HttpError, noStore, routeNotFound } from '../answers/responses.js';
-import { requestLimit } from '../guards/rate-limit.js';
+import { HttpError, noStore } from '../answers/responses.js';
+import type { RequestLimit } from '../guards/rate-limit.js';
+import type { Guards, RouteGroup } from '../mount.js';
 import { balanceRoutes } from '../routes/balance.js';
 import { accountEventRoutes } from '../routes/events.js';
 import { galleryRoutes } from '../routes/gallery.js';
@@ -14,47 +15,71 @@ import { bundleRoutes } from './bundle-routes.js';
 import { eventRoutes } from './event-routes.js';
 import { jobDetailRoutes } from './job-detail-routes.js';
 import { openJobRoutes, operatorPasswordRoutes, operatorRoutes } from './operator-routes.js';
-import { pageRoutes } from './pages.js';
 import { actForAccount, identityOf, requireOperator, requireSession, sessionRoutes } from './session-routes.js';
 
-/**
- * Serves the dashboard: its pages, and its routes below `/dashboard/api`. Those for jobs, balance and webhook endpoint
- * are the routes of `/v1`, with a session instead of a key.
- */
-export function dashboard(services: Services): Router {
-  // A separate bucket, so that the polling of open pages does not count toward the limit of programs.
-  const limit = requestLimit(services.db, 'dashboard', services.config.rateLimit);
-  const api = Router();
-  api.use(noStore);
-  api.use(sameOriginOnly(services.config));
-  api.use('/session', sessionRoutes(services, limit));
-  api.use(requireSession(services));
-  api.use(async (_request, response, next) => {
-    const identity = identityOf(response);
-    if (await limit(response, identity.role === 'member' ? identity.accountId : identity.role)) next();
-  });
-  api.use('/operator/bundles', requireOperator, bundleRoutes(services));
-  api.use('/operator/audit', requireOperator, auditRoutes(services));
-  api.use('/operator/jobs', requireOperator, openJobRoutes(services));
-  api.use('/operator', requireOperator, operatorRoutes(services));
-  api.use('/operator-password', requireOperator, operatorPasswordRoutes(services));
-  api.use(actForAccount(services));
-  api.use('/jobs', jobRoutes(services));
-  api.use('/gallery', galleryRoutes(services));
-  api.use('/job-details', jobDetailRoutes(services));
-  api.use('/balance', balanceRoutes(services));
-  api.use('/ledger', ledgerRoutes(services));
-  api.use('/quotas', quotaRoutes(services));
-  api.use('/keys', keyRoutes(services));
-  api.use('/webhook-endpoint', webhookEndpointRoutes(services));
-  api.use('/events', eventRoutes(services));
-  api.use('/stream', accountEventRoutes(services));
-  api.use(routeNotFound);
+/** Who calls a route below `/dashboard/api`: anyone with a browser, a session, the operator, or one for an account. */
+export type DashboardCaller = 'visitor' | 'session' | 'operator' | 'account';
 
-  const router = Router();
-  router.use('/dashboard/api', api);
-  router.use(pageRoutes(services));
-  return router;
+/** The limits that apply to callers of the dashboard. */
+export interface CallerLimits {
+  /** Has its own bucket, so that the polling of open pages does not count toward the limit of programs. */
+  limit: RequestLimit;
+  /** Counts a client's requests in progress. */
+  countClient: RequestHandler;
+  /** Counts an account's requests in progress. */
+  countAccount: (holder: string, response: Response) => void;
+}
+
+/** What requests below `/dashboard/api` pass, by their caller. */
+export function dashboardGuards(
+  services: Services,
+  { limit, countClient, countAccount }: CallerLimits,
+): Record<DashboardCaller, Guards> {
+  const visitor = [noStore, countClient, sameOriginOnly(services.config)];
+  const session: RequestHandler[] = [
+    ...visitor,
+    requireSession(services),
+    async (_request, response, next) => {
+      const identity = identityOf(response);
+      const holder = identity.role === 'member' ? identity.accountId : identity.role;
+      await limit(holder);
+      countAccount(holder, response);
+      next();
+    },
+  ];
+  return {
+    visitor: { handlers: visitor, areExclusive: true },
+    session: { handlers: session, areExclusive: true },
+    operator: { handlers: [...session, requireOperator], areExclusive: true },
+    account: { handlers: [...session, actForAccount(services)], areExclusive: true },
+  };
+}
+
+/**
+ * Lists the routes below `/dashboard/api`. Those for jobs, balance and webhook endpoint are the routes of `/v1`, with a
+ * session instead of a key.
+ */
+export function dashboardRoutes(services: Services, limit: RequestLimit): RouteGroup<DashboardCaller>[] {
+  const api = '/dashboard/api';
+  return [
+    { at: `${api}/session`, who: 'visitor', routes: sessionRoutes(services, limit) },
+    { at: `${api}/operator/bundles`, who: 'operator', routes: bundleRoutes(services) },
+    { at: `${api}/operator/audit`, who: 'operator', routes: auditRoutes(services) },
+    { at: `${api}/operator/jobs`, who: 'operator', routes: openJobRoutes(services) },
+    { at: `${api}/operator`, who: 'operator', routes: operatorRoutes(services) },
+    { at: `${api}/operator-password`, who: 'operator', routes: operatorPasswordRoutes(services) },
+    { at: `${api}/jobs`, who: 'account', routes: jobRoutes(services) },
+    { at: `${api}/gallery`, who: 'account', routes: galleryRoutes(services) },
+    { at: `${api}/job-details`, who: 'account', routes: jobDetailRoutes(services) },
+    { at: `${api}/balance`, who: 'account', routes: balanceRoutes(services) },
+    { at: `${api}/ledger`, who: 'account', routes: ledgerRoutes(services) },
+    { at: `${api}/quotas`, who: 'account', routes: quotaRoutes(services) },
+    { at: `${api}/keys`, who: 'account', routes: keyRoutes(services) },
+    { at: `${api}/webhook-endpoint`, who: 'account', routes: webhookEndpointRoutes(services) },
+    { at: `${api}/events`, who: 'account', routes: eventRoutes(services) },
+    { at: `${api}/stream`, who: 'account', routes: accountEventRoutes(services) },
+    { at: api, who: 'account', routes: Router() },
+  ];
 }
 
 const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD']);

@@ -3,7 +3,7 @@ import { Router } from 'express';
 import { currentTime } from '../../data/db/time.js';
 import { replayDeadLetters } from '../../data/webhooks/dead-letters.js';
 import { findQueued, listDeliveries, listEvents } from '../../data/webhooks/event-log.js';
-import { HttpError, refuseOtherMethods, sendJson } from '../answers/responses.js';
+import { HttpError, sendJson } from '../answers/responses.js';
 import { callerOf, refuseSandbox } from '../guards/auth.js';
 import type { Services } from '../routes/services.js';
 
@@ -42,5 +42,5 @@ export function eventRoutes({ db, endpoints, slots }: Services): Router {
     if (replayed === 0) throw new HttpError(409, 'not_configured', 'No webhook endpoint is configured; set one first');
     sendJson(response, 202, { queued: true });
   });
-  return refuseOtherMethods(router);
+  return router;
 }

@@ -6,7 +6,7 @@ import { UnreadableImageError } from '../../data/inputs/input-store.js';
 import { findJobWithCharge, findTask } from '../../data/jobs/job-store.js';
 import { stagesOf } from '../../data/jobs/stage-times.js';
 import { listEvents } from '../../data/webhooks/event-log.js';
-import { HttpError, refuseOtherMethods, sendJson } from '../answers/responses.js';
+import { HttpError, sendJson } from '../answers/responses.js';
 import { callerOf } from '../guards/auth.js';
 import type { Services } from '../routes/services.js';
 
@@ -48,7 +48,7 @@ export function jobDetailRoutes({ db, inputs, slots, config }: Services): Router
       await pipeline(photo.bytes, response).catch(() => {});
     });
   });
-  return refuseOtherMethods(router);
+  return router;
 }
 
 function ifMissing(error: unknown): undefined {

@@ -24,7 +24,7 @@ import {
 import { cancel } from '../../data/jobs/lifecycle.js';
 import { liveRunners } from '../../data/runners/registry.js';
 import { outboxCounts } from '../../data/webhooks/outbox.js';
-import { HttpError, refuseOtherMethods, sendJson, validated } from '../answers/responses.js';
+import { HttpError, sendJson, validated } from '../answers/responses.js';
 import { jsonBody } from '../guards/json-body.js';
 import type { Services } from '../routes/services.js';
 import { auditRequest, operatorCursors } from './audit-routes.js';
@@ -128,7 +128,7 @@ export function operatorRoutes(services: Services): Router {
     if (credited === undefined) throw new HttpError(404, 'not_found', 'No such account');
     sendJson(response, 200, { account_id: id, balance_usd: toUsd(credited.balance) });
   });
-  return refuseOtherMethods(router);
+  return router;
 }
 
 /** Computes the median and the 95th percentile of the last jobs' inference. */
@@ -173,7 +173,7 @@ export function openJobRoutes({ db, cursors }: Services): Router {
     if (outcome === 'too_late') throw new HttpError(409, 'not_cancelable', 'The job is finished already');
     response.status(204).end();
   });
-  return refuseOtherMethods(router);
+  return router;
 }
 
 const { min, max } = formLimits.passwordLength;
@@ -208,5 +208,5 @@ export function operatorPasswordRoutes(services: Services): Router {
     });
     response.status(204).end();
   });
-  return refuseOtherMethods(router);
+  return router;
 }

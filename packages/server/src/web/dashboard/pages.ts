@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { findShare } from '../../data/jobs/shares.js';
 import { assetUrl } from '../../data/jobs/task.js';
 import { escapeHtml, HttpError } from '../answers/responses.js';
+import type { RouteGroup } from '../mount.js';
 import type { Services } from '../routes/services.js';
 
 const StyleHashes = z.array(z.string().regex(/^sha256-[\w+/=]+$/));
@@ -46,16 +47,16 @@ const workerSecurityPolicy = "default-src 'none'; script-src 'self' 'wasm-unsafe
 const isNavigation = (accept: string | undefined) => accept?.includes('text/html') === true;
 
 /**
- * Serves the pages, at `/` and below `/dashboard`. They contain no data, but load it from the routes. The page of a
+ * Lists the routes of the pages, at `/` and below `/dashboard`. They contain no data, but load it from the routes. The page of a
  * shared model, below `/share`, contains only that model. `/` is a page only for browsers, so that a program without a
  * key gets 403 there, as on every unknown route.
  */
-export function pageRoutes({ assetsUrl, db, log }: Services): Router {
-  const router = Router();
+export function pageRoutes({ assetsUrl, db, log }: Services): RouteGroup<'page' | 'anyone'>[] {
+  const [front, share, dashboard] = [Router(), Router(), Router()];
   const indexFile = indexPage();
   if (indexFile === undefined) {
     log.warn('the dashboard is disabled: this build does not contain its pages');
-    return router;
+    return [];
   }
   const folder = dirname(indexFile);
   const styleHashes = StyleHashes.parse(JSON.parse(readFileSync(join(folder, 'style-hashes.json'), 'utf8')));
@@ -70,7 +71,7 @@ export function pageRoutes({ assetsUrl, db, log }: Services): Router {
     response.sendFile(basename(indexFile), { root: folder, cacheControl: false });
   };
   const sharePage = readFileSync(join(folder, 'share.html'), 'utf8');
-  router.get('/share/:token', async (request, response) => {
+  share.get('/:token', async (request, response) => {
     const share = await findShare(db, request.params.token);
     if (!share) throw new HttpError(404, 'not_found', 'This model is not shared, or not any more');
     const fields = {
@@ -89,12 +90,12 @@ export function pageRoutes({ assetsUrl, db, log }: Services): Router {
         sharePage.replace(/\{\{(title|glb|thumbnail)\}\}/g, (_, name: keyof typeof fields) => escapeHtml(fields[name])),
       );
   });
-  router.get('/', (request, response, next) => {
+  front.get('/', (request, response, next) => {
     if (isNavigation(request.headers.accept)) page(request, response, next);
     else next('router');
   });
-  router.use(
-    '/dashboard/files',
+  dashboard.use(
+    '/files',
     express.static(`${folder}/files`, {
       index: false,
       redirect: false,
@@ -103,6 +104,10 @@ export function pageRoutes({ assetsUrl, db, log }: Services): Router {
       setHeaders: (response) => response.setHeader('content-security-policy', workerSecurityPolicy),
     }),
   );
-  router.get(['/dashboard', '/dashboard/*page'], page);
-  return router;
+  dashboard.get(['/', '/*page'], page);
+  return [
+    { at: '/', who: 'page', routes: front },
+    { at: '/share', who: 'anyone', routes: share },
+    { at: '/dashboard', who: 'anyone', routes: dashboard },
+  ];
 }

@@ -6,7 +6,7 @@ import type { Config } from '../../config.js';
 import { findAccount, listAccounts } from '../../data/accounts/accounts.js';
 import { type Identity, sessionMs } from '../../data/accounts/dashboard-tokens.js';
 import { OperatorPassword } from '../../data/accounts/operator-password.js';
-import { HttpError, refuseOtherMethods, sendJson, validated } from '../answers/responses.js';
+import { HttpError, sendJson, validated } from '../answers/responses.js';
 import type { Caller } from '../guards/auth.js';
 import { clientOf, originOf } from '../guards/client-address.js';
 import { smallJsonBody } from '../guards/json-body.js';
@@ -95,7 +95,7 @@ export function sessionRoutes(
       keyId = (await keys.find(db, apiKey))?.id ?? null;
       if (keyId === null) throw signInFailed('This API key is unknown or was revoked');
       // Each session is a row.
-      if (!(await limit(response, clientOf(request)))) return;
+      await limit(clientOf(request));
       keyUse.record(keyId);
     }
     const token = await tokens.issueSession(keyId);
@@ -111,7 +111,7 @@ export function sessionRoutes(
     clearSessionCookie(request, response, config);
     response.status(204).end();
   });
-  return refuseOtherMethods(router);
+  return router;
 }
 
 /** Refuses requests without a valid session. */

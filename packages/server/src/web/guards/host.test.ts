@@ -63,3 +63,14 @@ test('Strict-Transport-Security does not include subdomains', async () => {
   const response = await fetch(`${url}/openapi.json`);
   expect(response.headers.get('strict-transport-security')).toMatch(/^max-age=\d+$/);
 });
+
+test('a request target that names another host than ours, or than the header, is refused on every server', async () => {
+  for (const host of ['127.0.0.1', '0.0.0.0']) {
+    const { port } = await startServer({ host });
+    const statusOf = async (target: string, header: string) => (await statusFor(port, header, target)).status;
+    for (const foreign of ['http://evil.example/openapi.json', 'ftp://localhost.evil/openapi.json']) {
+      expect([host, foreign, await statusOf(foreign, 'localhost')]).toEqual([host, foreign, 421]);
+    }
+    expect(await statusOf(`http://localhost:${port}/openapi.json`, `localhost:${port}`)).toBe(200);
+  }
+});

@@ -1,5 +1,5 @@
 import { quoted } from '@gen3d/schema';
-import type { RequestHandler } from 'express';
+import type { Request, RequestHandler } from 'express';
 import { isLoopback } from '../../base/net/address.js';
 import type { Config } from '../../config.js';
 import { HttpError } from '../answers/responses.js';
@@ -14,28 +14,44 @@ export const requireHost: RequestHandler = ({ httpVersion, headers }, _response,
 const hostnameOf = (header: string): string | undefined =>
   URL.canParse(`http://${header}`) ? new URL(`http://${header}`).hostname : undefined;
 
+/** Whether a request target has no host of its own, unlike `http://host/path` (RFC 9112, 3.2). */
+const hasNoHost = (target: string) => /^[/*]/.test(target);
+
+/** Returns the host that a request is for. Undefined if it is invalid, or if the target names another than the header. */
+function requestedHost({
+  originalUrl,
+  headers: { host },
+}: Pick<Request, 'originalUrl' | 'headers'>): string | undefined {
+  const named = host === undefined ? undefined : hostnameOf(host);
+  if (hasNoHost(originalUrl)) return named;
+  const target = URL.canParse(originalUrl) ? new URL(originalUrl).hostname : undefined;
+  return host === undefined || target === named ? target : undefined;
+}
+
 /**
  * Refuses requests for a host other than the server's own names, if the server listens on loopback. Otherwise a web
  * page could point its own name at 127.0.0.1 (DNS rebinding) and, through a browser on this machine, read everything
- * that needs no key.
+ * that needs no key. On other addresses, a server has names that it does not know, and accepts all of them.
  */
 export function ownHostsOnly({
   host,
   publicUrl,
   assetsUrl,
 }: Pick<Config, 'host' | 'publicUrl' | 'assetsUrl'>): RequestHandler {
-  if (!isLoopback(host)) return (_request, _response, next) => next();
+  const acceptsAll = !isLoopback(host);
   const configured = [publicUrl, assetsUrl].flatMap((url) => (url === undefined ? [] : [new URL(url).hostname]));
   const bound = hostnameOf(host.includes(':') ? `[${host}]` : host);
   const allowed = new Set<string | undefined>(['localhost', '127.0.0.1', '[::1]', bound, ...configured]);
   return (request, _response, next) => {
     const { host } = request.headers;
     // HTTP/1.0 requires no Host, and browsers do not use it.
-    if (host === undefined || allowed.has(hostnameOf(host))) return next();
+    if (hasNoHost(request.originalUrl) && (acceptsAll || host === undefined)) return next();
+    const requested = requestedHost(request);
+    if (requested !== undefined && (acceptsAll || allowed.has(requested))) return next();
     throw new HttpError(
       421,
       'invalid_request',
-      `This server does not accept the host name "${quoted(host)}". If a proxy or your own DNS name leads here, start the server with --public-url`,
+      `This server does not accept the host name "${quoted(host ?? request.originalUrl)}". If a proxy or your own DNS name leads here, start the server with --public-url`,
     );
   };
 }

@@ -64,6 +64,20 @@ test.each([
   expect(String((await Promise.race([once(upload, 'data'), once(upload, 'close')]))[0])).toContain('hello');
 });
 
+test('a new connection is served even if every other one waits for the server', async () => {
+  const app = express().get('/hello', (_request, response) => void response.send('hello'));
+  // Other requests get no response.
+  app.use(() => {});
+  const server = createHttpServer(app);
+  server.maxConnections = 8;
+  const { open } = await listening(server);
+  let waiting = 0;
+  server.on('request', () => waiting++);
+  for (let index = 0; index < 6; index++) open('127.0.0.1', get('/wait'));
+  await until(async () => waiting === 6);
+  expect(String((await once(open('127.0.0.1', get('/hello')), 'data'))[0])).toContain('hello');
+});
+
 test('Express changes the prototype of neither request nor response, which would make them slow', async () => {
   const app = express().get('/:name', (request, response) => void response.status(202).json(request.params));
   const server = createHttpServer(app).listen(0, '127.0.0.1');

@@ -1,7 +1,5 @@
-import { tooManyRequestsBody } from '@gen3d/schema';
-import type { Response } from 'express';
 import { type BucketName, type Db, kindOf, type RateLimit } from '../../data/db/database.js';
-import { sendJson } from '../answers/responses.js';
+import { TooManyRequestsError } from '../answers/responses.js';
 
 /** A bucket of `burst` tokens, initially full, that gains `perSecond` tokens a second. */
 export class TokenBucket {
@@ -16,15 +14,15 @@ export class TokenBucket {
   }
 
   /**
-   * Takes a token if at least `reserve` others stay, and returns 0. Otherwise returns the seconds until there are enough.
-   * `now` is in milliseconds.
+   * Takes a token, and returns 0. Without one, returns the seconds until there is one. `overdraft` is the number of tokens
+   * that the bucket may owe, and then gains before it has others again. `now` is in milliseconds.
    */
-  take(now: number, reserve = 0): number {
+  take(now: number, overdraft = 0): number {
     const { perSecond, burst } = this.#limit;
     const elapsed = Math.max(0, now - this.#filledAt) / 1_000;
     this.#tokens = Math.min(burst, this.#tokens + elapsed * perSecond);
     this.#filledAt = now;
-    const needed = 1 + reserve;
+    const needed = 1 - overdraft;
     if (this.#tokens < needed) return (needed - this.#tokens) / perSecond;
     this.#tokens -= 1;
     return 0;
@@ -32,11 +30,11 @@ export class TokenBucket {
 }
 
 /** Returns a function that takes a token as `TokenBucket.take` does. The bucket of a single server is in memory. */
-function openBucket(db: Db, name: BucketName, limit: RateLimit): (reserve: number) => number | Promise<number> {
+function openBucket(db: Db, name: BucketName, limit: RateLimit): (overdraft: number) => number | Promise<number> {
   const shared = kindOf(db).rateBucket?.(db, name, limit);
   if (shared) return shared;
   const bucket = new TokenBucket(limit, performance.now());
-  return (reserve) => bucket.take(performance.now(), reserve);
+  return (overdraft) => bucket.take(performance.now(), overdraft);
 }
 
 /** How long a caller counts as active after a request. Clients poll every 2 to 5 s. */
@@ -47,33 +45,29 @@ const takenMs = 1_000;
 const maxActive = 1_000;
 
 /**
- * Divides the last quarter of a bucket between its callers: one that recently took more tokens than another must leave
- * some for it, the more the greater its part. A caller on its own may take every token.
+ * Keeps a bucket usable for everyone while a caller takes every token: a caller that recently took fewer than another may
+ * overdraw the bucket, the more the smaller its part is, by at most a quarter of the burst. The others then wait until
+ * that is refilled. Nothing is kept in reserve, so a caller may take every token as soon as it is the only one.
  */
 export class BucketShares {
-  readonly #lastQuarter: number;
+  readonly #maxOverdraft: number;
   /** The active callers, the one with the oldest request first. `taken` decays exponentially. */
   readonly #active = new Map<string, { taken: number; at: number }>();
 
   constructor({ burst }: RateLimit) {
-    this.#lastQuarter = Math.floor(burst / 4);
+    this.#maxOverdraft = Math.floor(burst / 4);
   }
 
-  /** Returns how many tokens the caller must leave in the bucket. `now` is in milliseconds. */
-  reserveFor(caller: string, now: number): number {
+  /** Returns by how many tokens the caller may overdraw the bucket. `now` is in milliseconds. */
+  overdraftFor(caller: string, now: number): number {
     const taken = this.#takenBy(caller, now);
     this.#note(caller, taken, now);
-    let fewest = taken;
     let most = taken;
     for (const [other, { at }] of this.#active) {
       if (now - at > activeMs || this.#active.size > maxActive) this.#active.delete(other);
-      else {
-        const others = this.#takenBy(other, now);
-        fewest = Math.min(fewest, others);
-        most = Math.max(most, others);
-      }
+      else most = Math.max(most, this.#takenBy(other, now));
     }
-    return most === 0 ? 0 : (this.#lastQuarter * (taken - fewest)) / most;
+    return most === 0 ? 0 : (this.#maxOverdraft * (most - taken)) / most;
   }
 
   /** Counts a token that the caller has taken. */
@@ -92,23 +86,18 @@ export class BucketShares {
   }
 }
 
-/** Takes a token for a caller's request. Without one, responds with 429 and `Retry-After`, and resolves to false. */
-export type RequestLimit = (response: Response, caller: string) => Promise<boolean>;
+/** Takes a token for a caller's request. Rejects with a `TooManyRequestsError` if there is none. */
+export type RequestLimit = (caller: string) => Promise<void>;
 
 /** Limits requests with a bucket that all servers of a database share. Each divides what it takes among its callers. */
 export function requestLimit(db: Db, name: BucketName, limit: RateLimit | 'off'): RequestLimit {
-  if (limit === 'off') return async () => true;
+  if (limit === 'off') return async () => {};
   const take = openBucket(db, name, limit);
   const shares = new BucketShares(limit);
-  return async (response, caller) => {
-    const waitSeconds = await take(shares.reserveFor(caller, performance.now()));
-    if (waitSeconds === 0) {
-      shares.count(caller, performance.now());
-      return true;
-    }
-    response.set('retry-after', String(Math.ceil(waitSeconds)));
-    sendJson(response, 429, tooManyRequestsBody);
-    return false;
+  return async (caller) => {
+    const waitSeconds = await take(shares.overdraftFor(caller, performance.now()));
+    if (waitSeconds > 0) throw new TooManyRequestsError(waitSeconds);
+    shares.count(caller, performance.now());
   };
 }
 

@@ -1,24 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import type { Request, RequestHandler } from 'express';
+import type { RequestHandler } from 'express';
 import type { Logger } from 'pino';
 import type { Metrics } from '../metrics.js';
+import { routeLabel } from '../mount.js';
 
-const segmentsOf = (path: string) => path.split('/').filter(Boolean);
-
-/**
- * Returns the pattern of the matched route, such as `/v1/jobs/:id`, because metrics are kept per route instead of per
- * path. It does not use `baseUrl`, which Express resets when a handler throws. The paths at which routers are mounted
- * have no parameters.
- */
-function routeOf({ originalUrl, route }: Request): string {
-  const pattern: unknown = route?.path;
-  if (typeof pattern !== 'string') return 'other';
-  const inRouter = segmentsOf(pattern);
-  const all = segmentsOf(originalUrl.split('?', 1)[0] ?? '');
-  // Express also matches /V1/jobs.
-  const mount = all.slice(0, all.length - inRouter.length).map((segment) => segment.toLowerCase());
-  return `/${[...mount, ...inRouter].join('/')}`;
-}
+/** The part of a path that is logged. A share's token, or an asset's random key, would let a reader of the log open it. */
+const loggedPath = (url: string): string =>
+  (url.split('?', 1)[0] ?? '').replace(/(\/share|\/assets\/[^/]*)\/.*/i, '$1/…').slice(0, 256);
 
 /** version, trace-id, parent-id, trace-flags; versions after 00 may append more. */
 const traceparent = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(-.*)?$/;
@@ -85,8 +73,7 @@ export function requestLog(
       const ms = performance.now() - startedAt;
       const { method } = request;
       const status = response.writableFinished ? response.statusCode : 499; // 499: the client disconnected first
-      const route = routeOf(request);
-      metrics.requestDuration.observe({ method, route, status }, ms / 1_000);
+      metrics.recordRequest({ method, route: routeLabel(request, response), status }, ms / 1_000);
       const { jobId, caller } = response.locals;
       const isRejected = status === 429 || (caller === undefined && status >= 400 && status < 500);
       if (isRejected && !rejections.isFirst(status)) return;
@@ -98,7 +85,7 @@ export function requestLog(
           requestId,
           trace_id: traceId,
           method,
-          path: request.originalUrl.split('?', 1)[0]?.slice(0, 256),
+          path: loggedPath(request.originalUrl),
           status,
           ms: Math.round(ms * 10) / 10,
           accountId: caller?.accountId,

@@ -7,7 +7,8 @@ import { clientOf } from './client-address.js';
  * Keeps room for new connections: while there are more than `max`, closes connections that wait for their client, the
  * oldest of the client that has most of them. Such a client has sent no request or only a part of one, is idle, or has
  * not read its response. Whoever opens many of them thus loses only its own, and needs as many addresses as there are
- * connections before it affects others. A client behind a proxy is the one that the proxy names.
+ * connections before it affects others. A client behind a proxy is the one that the proxy names. The new connection is
+ * never one of those that are closed. There are always others if `max` exceeds the requests in progress that are allowed.
  */
 export function evictWaitingConnections(server: Server, max: () => number): void {
   interface Exchange {
@@ -21,11 +22,11 @@ export function evictWaitingConnections(server: Server, max: () => number): void
   const waitsForClient = (socket: Socket, { request, response }: Exchange) =>
     !request?.complete || response?.writableEnded === true || socket.writableLength > 0;
 
-  function evict(): void {
+  function evict(newcomer: Socket): void {
     const byClient = new Map<string, Socket[]>();
     let most: Socket[] = [];
     for (const [socket, exchange] of exchanges) {
-      if (!waitsForClient(socket, exchange)) continue;
+      if (socket === newcomer || !waitsForClient(socket, exchange)) continue;
       exchange.client ??= clientOf(exchange.request ?? { socket, headers: {} });
       const sockets = byClient.get(exchange.client) ?? [];
       sockets.push(socket);
@@ -39,7 +40,7 @@ export function evictWaitingConnections(server: Server, max: () => number): void
   server.on('connection', (socket: Socket) => {
     exchanges.set(socket, {});
     socket.once('close', () => exchanges.delete(socket));
-    if (exchanges.size > max()) evict();
+    if (exchanges.size > max()) evict(socket);
   });
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
     const { socket } = request;

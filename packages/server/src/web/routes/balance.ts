@@ -2,7 +2,7 @@ import { type Balance, limits } from '@gen3d/schema';
 import { Router } from 'express';
 import { toUsd } from '../../base/money.js';
 import { balanceOf } from '../../data/accounts/ledger.js';
-import { refuseOtherMethods, sendJson } from '../answers/responses.js';
+import { sendJson } from '../answers/responses.js';
 import { callerOf } from '../guards/auth.js';
 import type { Services } from './services.js';
 
@@ -17,5 +17,5 @@ export function balanceRoutes({ db, rates }: Services): Router {
       rates: { ...rates() },
     } satisfies Balance);
   });
-  return refuseOtherMethods(router);
+  return router;
 }

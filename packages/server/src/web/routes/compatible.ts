@@ -5,13 +5,17 @@ import { Router } from 'express';
 import { z } from 'zod';
 import { findTask } from '../../data/jobs/job-store.js';
 import { assetUrl, type TaskRow } from '../../data/jobs/task.js';
-import { HttpError, refuseOtherMethods, sendJson, validated } from '../answers/responses.js';
+import { HttpError, sendJson, validated } from '../answers/responses.js';
 import { callerOf } from '../guards/auth.js';
 import { jsonBody, releaseBody } from '../guards/json-body.js';
+import { RequestsInProgress } from '../guards/requests-in-progress.js';
 import { acceptJob } from './jobs.js';
 import type { Services } from './services.js';
 
 const pollMs = 500;
+
+/** Requests that wait for their job, each with an open connection. An account has at most half. */
+const maxWaiting = 64;
 
 /** Only these fields have an effect. Clients also send fields of other servers, such as `model` and `quality`. */
 const Generation = z.object({
@@ -34,6 +38,7 @@ function imageUrl(image: string): string {
 export function compatibleRoutes(services: Services): Router {
   const { db, assetsUrl, files, slots } = services;
   const router = Router();
+  const waiting = new RequestsInProgress({ total: maxWaiting });
 
   router.post('/', jsonBody(services), async (request, response) => {
     const body = validated(Generation.safeParse(request.body));
@@ -43,6 +48,7 @@ export function compatibleRoutes(services: Services): Router {
     }
     const job = validated(parseCreateJobRequest({ type: jobType, input: { image_urls: [imageUrl(image)] } }));
     const { accountId } = callerOf(response);
+    waiting.begin(accountId, response);
     const id = await acceptJob(services, response, job);
     releaseBody(request, response);
 
@@ -69,5 +75,5 @@ export function compatibleRoutes(services: Services): Router {
     });
   });
 
-  return refuseOtherMethods(router);
+  return router;
 }

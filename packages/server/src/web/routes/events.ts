@@ -6,7 +6,7 @@ import { endOfEvents, maxEventsRead, readEvents } from '../../data/jobs/events.j
 import { findTask } from '../../data/jobs/job-store.js';
 import { stateEvent, toTaskUpdated } from '../../data/jobs/task.js';
 import { EventStream } from '../answers/event-stream.js';
-import { HttpError, refuseOtherMethods, validated } from '../answers/responses.js';
+import { HttpError, validated } from '../answers/responses.js';
 import { callerOf, refuseSandbox } from '../guards/auth.js';
 import type { Services } from './services.js';
 
@@ -30,7 +30,7 @@ export function accountEventRoutes(services: Dependencies): Router {
     const after = lastEventId(request) ?? (await endOfEvents(db, accountId));
     await stream(services, response, { accountId, after });
   });
-  return refuseOtherMethods(router);
+  return router;
 }
 
 /** Streams the events of a job, and ends after the last one. Responds 204 if the client has received that. */

@@ -16,7 +16,7 @@ import {
 import { cancelOwn } from '../../data/jobs/lifecycle.js';
 import { retryJob } from '../../data/jobs/retry.js';
 import { shareModel, unshareModel } from '../../data/jobs/shares.js';
-import { HttpError, refuseOtherMethods, sendJson, validated } from '../answers/responses.js';
+import { HttpError, sendJson, validated } from '../answers/responses.js';
 import { callerOf, refuseSandbox } from '../guards/auth.js';
 import { jsonBody } from '../guards/json-body.js';
 import { streamJobEvents } from './events.js';
@@ -177,5 +177,5 @@ export function galleryRoutes(services: Services): Router {
     sendJson(response, 202, { job_id: retried.id });
   });
 
-  return refuseOtherMethods(router);
+  return router;
 }

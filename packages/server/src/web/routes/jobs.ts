@@ -15,7 +15,7 @@ import { createJob, createSandboxJob } from '../../data/jobs/create.js';
 import { findTask, listTasks } from '../../data/jobs/job-store.js';
 import { toTask } from '../../data/jobs/task.js';
 import { pollSeconds } from '../answers/job-estimates.js';
-import { HttpError, invalidCursor, refuseOtherMethods, sendJson, validated } from '../answers/responses.js';
+import { HttpError, invalidCursor, sendJson, validated } from '../answers/responses.js';
 import { callerOf } from '../guards/auth.js';
 import { jsonBody } from '../guards/json-body.js';
 import type { Services } from './services.js';
@@ -98,5 +98,5 @@ export function jobRoutes(services: Services): Router {
     sendJson(response, 200, toTask(task, assetsUrl()));
   });
 
-  return refuseOtherMethods(router);
+  return router;
 }

@@ -10,7 +10,7 @@ import { Router } from 'express';
 import { isAllowedTarget, literalAddress } from '../../base/net/address.js';
 import { currentTime } from '../../data/db/time.js';
 import { recordPing } from '../../data/webhooks/outbox.js';
-import { HttpError, refuseOtherMethods, sendJson, validated } from '../answers/responses.js';
+import { HttpError, sendJson, validated } from '../answers/responses.js';
 import { callerOf, refuseSandbox } from '../guards/auth.js';
 import { jsonBody } from '../guards/json-body.js';
 import type { Services } from './services.js';
@@ -65,5 +65,5 @@ export function webhookEndpointRoutes(services: Services): Router {
     sendJson(response, 202, { queued } satisfies TestWebhookResponse);
   });
 
-  return refuseOtherMethods(router);
+  return router;
 }

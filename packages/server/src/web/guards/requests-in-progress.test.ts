@@ -1,0 +1,89 @@
+import { EventEmitter } from 'node:events';
+import { connect } from 'node:net';
+import type { Response } from 'express';
+import { expect, onTestFinished, test } from 'vitest';
+import { onPostgres, startServer, until } from '../../../test/kit.js';
+import { TooManyRequestsError } from '../answers/responses.js';
+import { maxInProgress, RequestsInProgress } from './requests-in-progress.js';
+
+const response = () => Object.assign(new EventEmitter(), { closed: false }) as unknown as Response & EventEmitter;
+
+/** Begins as many requests as the holder may. */
+function beginAll(requests: RequestsInProgress, holder: string): (Response & EventEmitter)[] {
+  const begun: (Response & EventEmitter)[] = [];
+  for (;;) {
+    const one = response();
+    try {
+      requests.begin(holder, one);
+    } catch (error) {
+      expect(error).toBeInstanceOf(TooManyRequestsError);
+      return begun;
+    }
+    begun.push(one);
+  }
+}
+
+test('a holder has at most so many requests in progress, and another one again when a response is closed', () => {
+  const requests = new RequestsInProgress({ maxPerHolder: 64 });
+  const [first] = beginAll(requests, 'a');
+  expect(beginAll(requests, 'b')).toHaveLength(64);
+  expect(() => requests.begin('a', response())).toThrow(TooManyRequestsError);
+  first!.emit('close');
+  expect(beginAll(requests, 'a')).toHaveLength(1);
+});
+
+test('however many holders have as many as they may, another one still begins some', () => {
+  const requests = new RequestsInProgress({ maxPerHolder: 64 });
+  const begun = Array.from({ length: 20 }, (_, index) => beginAll(requests, `holder ${index}`).length);
+  expect(begun[0]).toBe(64);
+  expect(begun.at(-1)).toBeGreaterThanOrEqual(1);
+});
+
+test('a request whose connection has closed is not counted', () => {
+  const requests = new RequestsInProgress({ maxPerHolder: 1 });
+  expect(() => requests.begin('a', Object.assign(response(), { closed: true }))).toThrow('the connection closed');
+  expect(beginAll(requests, 'a')).toHaveLength(1);
+});
+
+test('every request of a permitted burst may be in progress', () => {
+  expect(maxInProgress('off')).toBe(64);
+  expect(maxInProgress({ burst: 10 })).toBe(64);
+  expect(maxInProgress({ burst: 100 })).toBe(100);
+});
+
+test.skipIf(onPostgres)(
+  'beyond its requests in progress, a client gets 429 with Retry-After, and the probes still respond',
+  async () => {
+    const server = await startServer({ rateLimit: 'off' });
+    /** A request whose body does not end is in progress. */
+    const begin = () => {
+      const socket = connect(server.port, '127.0.0.1').setEncoding('utf8');
+      onTestFinished(() => void socket.destroy());
+      socket.on('error', () => {});
+      let text = '';
+      socket.on('data', (data: string) => {
+        text += data;
+      });
+      socket.write(
+        `POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nx-api-key: ${server.apiKey}\r\nContent-Length: 9\r\n\r\n{`,
+      );
+      return { socket, received: () => text };
+    };
+    const held = Array.from({ length: 64 }, begin);
+    const isFull = async () => (await server.call('GET', '/v1/balance')).status === 429;
+    await until(isFull);
+    const { status, body, headers } = await server.call('GET', '/v1/balance');
+    expect({
+      status,
+      body,
+      after: headers.get('retry-after'),
+      origin: headers.get('access-control-allow-origin'),
+    }).toEqual({ status: 429, body: { message: 'Too Many Requests' }, after: '1', origin: '*' });
+    expect((await server.call('GET', '/openapi.json', undefined, null)).status).toBe(429);
+    for (const path of ['/healthz', '/metrics'])
+      expect((await server.call('GET', path, undefined, null)).status).toBe(200);
+    expect(held.map(({ received }) => received())).toEqual(Array(64).fill(''));
+    held[0]!.socket.destroy();
+    await until(async () => !(await isFull()));
+  },
+);

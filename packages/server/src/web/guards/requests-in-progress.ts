@@ -1,0 +1,41 @@
+import type { ServerResponse } from 'node:http';
+import { FairShares } from '../../base/fair-shares.js';
+import { HttpError, TooManyRequestsError } from '../answers/responses.js';
+
+/**
+ * Limits the requests in progress of one server: from their arrival until their response is closed, so also while they
+ * wait for a slot, for the database or for their client. Each holder, a client or an account, has at most `maxPerHolder`,
+ * and no more than stay free for the others. A server with a total below its number of connections can therefore always
+ * accept another client: the other connections are idle and can be closed (`evictWaitingConnections`).
+ */
+export class RequestsInProgress {
+  readonly #shares: FairShares;
+
+  constructor({ total = maxRequestsInProgress, maxPerHolder = total }: { total?: number; maxPerHolder?: number }) {
+    this.#shares = new FairShares(total, { maxPerAccount: maxPerHolder });
+  }
+
+  /**
+   * Counts a request of `holder` until its response is closed.
+   * @throws {TooManyRequestsError} if the holder has as many as it may
+   */
+  begin(holder: string, response: ServerResponse): void {
+    // No event would follow.
+    if (response.closed) throw new HttpError(400, 'invalid_request', 'the connection closed');
+    if (!this.#shares.mayTake(holder)) throw new TooManyRequestsError(retryAfterSeconds);
+    this.#shares.take(holder);
+    response.once('close', () => this.#shares.giveBack(holder));
+  }
+}
+
+/** Two thirds of the connections at which `createHttpServer` begins to close idle ones. */
+const maxRequestsInProgress = 1_024;
+
+const retryAfterSeconds = 1;
+
+/** What a client and an account may have in progress, unless the burst of the rate limit is larger. */
+const minPerHolder = 64;
+
+/** All requests of a permitted burst may be in progress at once. */
+export const maxInProgress = (rateLimit: { burst: number } | 'off'): number =>
+  rateLimit === 'off' ? minPerHolder : Math.max(minPerHolder, rateLimit.burst);
