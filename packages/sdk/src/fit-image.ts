@@ -20,6 +20,7 @@ export type Bitmap = { readonly width: number; readonly height: number; close():
 interface FitOptions {
   readonly isJpeg: boolean;
   readonly isHeic: boolean;
+  readonly isTiff: boolean;
   readonly maxSide?: number | undefined;
   readonly maxBytes?: number | undefined;
   /** Decodes an image in browsers. It applies the orientation and the color profile. */
@@ -94,14 +95,16 @@ async function encodeCanvas(canvas: Canvas, type: string, quality: number): Prom
 async function fitWithSharp(
   sharp: Sharp,
   image: Blob,
-  { isHeic, maxSide = maxUsefulSide, maxBytes }: FitOptions,
+  { isHeic, isTiff, maxSide = maxUsefulSide, maxBytes }: FitOptions,
 ): Promise<Blob | undefined> {
   const bytes = new Uint8Array(await image.arrayBuffer());
   // npm's sharp cannot decode HEIC.
   const libheif = isHeic ? await loadLibheif() : undefined;
+  const decodable = libheif ? await heicToJpeg(libheif, sharp, bytes) : bytes;
   // 'error' accepts the harmless deviations in the JPEGs of some cameras.
-  const source = sharp(libheif ? await heicToJpeg(libheif, sharp, bytes) : bytes, { failOn: 'error' });
-  const { hasAlpha = false } = await source.metadata();
+  const source = sharp(decodable, { failOn: 'error', page: isTiff ? await largestPage(sharp, bytes) : 0 });
+  const { hasAlpha = false, depth } = await source.metadata();
+  if (depth === 'float' || depth === 'double') throw new FloatingPointError();
   // Without an angle, `rotate` applies the orientation. The output is sRGB by default.
   const size = { width: maxSide, height: maxSide, fit: 'inside', withoutEnlargement: true } as const;
   const scaled = source.rotate().resize(size);
@@ -111,4 +114,23 @@ async function fitWithSharp(
     const bytes = new Uint8Array(await encoder.toBuffer());
     return new Blob([bytes], { type: hasAlpha ? 'image/webp' : 'image/jpeg' });
   }, maxBytes);
+}
+
+/** The pixels of an image are floating-point numbers, of which it is not known which one is white. */
+export class FloatingPointError extends Error {
+  override readonly name = 'FloatingPointError';
+}
+
+/** More pages are a document, of which the first ones are enough. */
+const maxPages = 16;
+
+/** Finds the photo among the pages of a TIFF. The first one may be its thumbnail. */
+async function largestPage(sharp: Sharp, bytes: Uint8Array): Promise<number> {
+  const { pages = 1 } = await sharp(bytes, { failOn: 'error', page: 0 }).metadata();
+  let largest = { page: 0, pixels: 0 };
+  for (let page = 0; page < Math.min(pages, maxPages); page++) {
+    const { width, height } = await sharp(bytes, { failOn: 'error', page }).metadata();
+    if (width * height > largest.pixels) largest = { page, pixels: width * height };
+  }
+  return largest.page;
 }

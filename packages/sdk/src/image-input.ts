@@ -11,7 +11,7 @@ import {
 } from '@gen3d/schema/rules';
 import { fileSystem } from './environment.js';
 import { InvalidRequestError } from './errors.js';
-import { type Bitmap, imageFitter, maxSourceBytes } from './fit-image.js';
+import { type Bitmap, FloatingPointError, imageFitter, maxSourceBytes } from './fit-image.js';
 import { loadLibheif } from './heic.js';
 import { pixelCount } from './image-size.js';
 import { PackageLoadError } from './optional-package.js';
@@ -121,7 +121,7 @@ export async function prepareImage(image: Blob, options: PrepareImageOptions = {
   try {
     const fit = await imageFitter(sharp);
     if (!fit) throw invalid(`${problem}. ${isHeic ? heicRemedy() : withoutFitter(!mediaType)}`);
-    const fitted = await fit(source, { isJpeg: type === 'jpeg', isHeic, maxSide, decode });
+    const fitted = await fit(source, { isJpeg: type === 'jpeg', isHeic, isTiff: type === 'tiff', maxSide, decode });
     if (!fitted) throw invalid(`${problem}, and cannot be made smaller here. Make the image smaller`);
     return fitted;
   } catch (cause) {
@@ -142,6 +142,8 @@ async function conversionProblem(
     const remedy = cause.message.startsWith('sharp') ? ', or pass it: new Gen3d({ sharp })' : '';
     return `${problem}. ${cause.message}. Install it for this platform${remedy}`;
   }
+  if (cause instanceof FloatingPointError)
+    return `${problem} whose pixels are floating-point numbers. Save it as PNG, JPEG or WebP`;
   if (isHeic && !(await loadLibheif())) return `${problem}, which cannot be decoded here. ${heicRemedy()}`;
   const cannotDecode = isKnown ? `${name} cannot be decoded` : `${problem} that cannot be decoded here`;
   return `${cannotDecode}. Check that the file is complete, or save it as PNG, JPEG or WebP`;

@@ -2,7 +2,7 @@ import { loadPackage } from './optional-package.js';
 
 /** Declares the functions of sharp that are used here. */
 interface SharpImage {
-  metadata(): Promise<{ hasAlpha?: boolean }>;
+  metadata(): Promise<{ width: number; height: number; hasAlpha?: boolean; pages?: number; depth: string }>;
   rotate(): SharpImage;
   removeAlpha(): SharpImage;
   extract(area: { left: number; top: number; width: number; height: number }): SharpImage;
@@ -16,7 +16,7 @@ interface SharpImage {
 /** The function that the package `sharp` exports. */
 export type Sharp = (
   bytes: Uint8Array,
-  options: { failOn: 'error' } | { raw: { width: number; height: number; channels: 4 } },
+  options: { failOn: 'error'; page: number } | { raw: { width: number; height: number; channels: 4 } },
 ) => SharpImage;
 
 /** Loads sharp. @returns undefined if it is not installed @throws {PackageLoadError} if it cannot be loaded */

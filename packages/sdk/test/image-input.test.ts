@@ -184,6 +184,67 @@ describe('where sharp is installed,', () => {
   });
 });
 
+/** A TIFF with a page for each of these sizes: gray pixels of 8 bits, or floating-point numbers. */
+function tiffOf(pages: ReadonlyArray<readonly [width: number, height: number, gray: number]>, isFloat = false): Buffer {
+  const entries = 9;
+  const folderBytes = 2 + 12 * entries + 4;
+  const pixelBytes = isFloat ? 4 : 1;
+  const sizes = pages.map(([width, height]) => folderBytes + width * height * pixelBytes);
+  const tiff = Buffer.alloc(8 + sizes.reduce((sum, size) => sum + size));
+  tiff.write('II*\0', 'latin1');
+  tiff.writeUInt32LE(8, 4);
+  let at = 8;
+  pages.forEach(([width, height, gray], index) => {
+    const bytes = width * height * pixelBytes;
+    const pixels = at + folderBytes;
+    const next = index + 1 < pages.length ? pixels + bytes : 0;
+    tiff.writeUInt16LE(entries, at);
+    // Width, height, bits, compression (none), photometric (black is 0), offset, rows per strip, bytes, sample format.
+    [
+      [256, width],
+      [257, height],
+      [258, 8 * pixelBytes],
+      [259, 1],
+      [262, 1],
+      [273, pixels],
+      [278, height],
+      [279, bytes],
+      [339, isFloat ? 3 : 1],
+    ].forEach(([tag, value], entry) => {
+      const start = at + 2 + 12 * entry;
+      tiff.writeUInt16LE(tag!, start);
+      tiff.writeUInt16LE(4, start + 2);
+      tiff.writeUInt32LE(1, start + 4);
+      tiff.writeUInt32LE(value!, start + 8);
+    });
+    tiff.writeUInt32LE(next, at + folderBytes - 4);
+    for (let i = 0; i < width * height; i++) {
+      if (isFloat) tiff.writeFloatLE(gray / 255, pixels + 4 * i);
+      else tiff[pixels + i] = gray;
+    }
+    at = pixels + bytes;
+  });
+  return tiff;
+}
+
+test('of a TIFF with several pages, the largest one is sent', async () => {
+  const tiff = tiffOf([
+    [24, 16, 250],
+    [96, 64, 128],
+    [48, 32, 10],
+  ]);
+  const url = await toImageUrl(tiff);
+  const jpeg = sharp(Buffer.from(url.slice(url.indexOf(',') + 1), 'base64'));
+  expect(await jpeg.metadata()).toMatchObject({ width: 96, height: 64 });
+  expect((await jpeg.stats()).channels[0]!.mean).toBeCloseTo(128, 0);
+});
+
+test('a TIFF of floating-point numbers is refused with the reason, instead of becoming black', async () => {
+  await expect(toImageUrl(tiffOf([[96, 64, 128]], true))).rejects.toThrow(
+    'The image is a TIFF whose pixels are floating-point numbers. Save it as PNG, JPEG or WebP',
+  );
+});
+
 test('HEIC becomes an upright JPEG with its colors, and a damaged one is an error with a remedy', async () => {
   const url = await toImageUrl(heicPhoto);
   const jpeg = Buffer.from(url.slice(url.indexOf(',') + 1), 'base64');

@@ -56,14 +56,20 @@ function isDisplayP3(file: ArrayBuffer): boolean {
 }
 
 function decodeTiff(file: ArrayBuffer): PhotoResponse {
-  const [page] = UTIF.decode(file);
-  if (!page) return undefined;
+  // The first page may be a thumbnail of the photo.
+  const [page] = UTIF.decode(file).toSorted((a, b) => sizeOf(b) - sizeOf(a));
+  if (!page || isFloatingPoint(page)) return undefined;
   UTIF.decodeImage(file, page);
   const pixels = new Uint32Array(UTIF.toRGBA8(page).slice().buffer);
   if (pixels.length === 0) return undefined;
   const [orientation = 1] = (page.t274 as number[] | undefined) ?? [];
   return upright(pixels, page.width, page.height, orientation);
 }
+
+const tagOf = (page: UTIF.IFD, tag: 't256' | 't257' | 't339') => Number((page[tag] as number[] | undefined)?.[0] ?? 0);
+const sizeOf = (page: UTIF.IFD) => tagOf(page, 't256') * tagOf(page, 't257');
+/** Of such pixels it is not known which value is white. */
+const isFloatingPoint = (page: UTIF.IFD) => tagOf(page, 't339') === 3;
 
 /** Applies an orientation of EXIF and TIFF, 1 to 8. `pixels` has one element per pixel. */
 function upright(pixels: Uint32Array, width: number, height: number, orientation: number): PhotoResponse {
