@@ -14,6 +14,7 @@ const placeholders: Partial<Record<Key, string>> = {
   dataDir: 'dir',
   publicUrl: 'url',
   assetsUrl: 'url',
+  allowedHost: 'name,...',
   assets: 'dir',
   workers: 'number',
   bundle: 'bundle',

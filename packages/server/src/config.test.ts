@@ -115,6 +115,7 @@ describe('settings', () => {
     ['allowPrivateNetwork', 'maybe', 'true or false'],
     ['denyNetwork', '203.0.113.7', 'such as 203.0.113.0/24'],
     ['denyNetwork', ['10.0.0.0/33'], 'such as 203.0.113.0/24'],
+    ['allowedHost', 'gpu-box:8787', 'without a port'],
     ['publicUrl', 'gpu-box:8787', 'https://gen3d.example.com'],
     ['publicUrl', 'http://gpu-box/?a=b', 'must not have a query or a fragment'],
     ['assetsUrl', 'http://gpu-box/#models', 'must not have a query or a fragment'],

@@ -100,6 +100,13 @@ const networks = z
   })
   .pipe(z.array(z.string().refine(isNetwork, networksError)));
 
+const hostsError = 'must be host names without a port, such as localhost,gen3d.example.com';
+const hosts = z
+  .union([z.string().transform((text) => text.split(',').map((part) => part.trim())), z.array(z.string())], {
+    error: hostsError,
+  })
+  .pipe(z.array(z.string().refine((host) => /^[\w.-]+$|^\[[\da-f:.]+\]$/i.test(host), hostsError)));
+
 /** Every setting of the server, described once for `--help`, docs/configuration.md and the checks. */
 const Config = z.strictObject({
   host: z.string().min(1).default('127.0.0.1').describe('Address to listen on'),
@@ -115,6 +122,11 @@ const Config = z.strictObject({
   ),
   publicUrl: baseUrl.optional().describe('URL at which clients reach this server; default: http://HOST:PORT'),
   assetsUrl: baseUrl.optional().describe('URL at which clients reach the assets; default: PUBLIC_URL/assets'),
+  allowedHost: hosts
+    .optional()
+    .describe(
+      'Host names for which to accept requests, in addition to localhost and those of the URLs above; default: all, or on a loopback address none',
+    ),
   database: z
     .string()
     .regex(/^(sqlite$|postgres(ql)?:\/\/)/, 'must be sqlite or a postgres:// URL')

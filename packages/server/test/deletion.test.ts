@@ -336,6 +336,30 @@ test('deletions are remembered as long as the job had a model, and otherwise for
   expect(await remembered(8 * dayMs)).toEqual([404, 204]);
 });
 
+test('models and public pages of a deleted account are refused at once, before its files are removed', async () => {
+  const server = await startServer();
+  const admin = await openAdmin(server.config);
+  onTestFinished(() => admin.close());
+  const { account_id } = await admin.createAccount('leaving', 5);
+  const { api_key } = await admin.createKey(account_id);
+  const [leaving, expired, staying] = [await jobOn(server, api_key), await jobOn(server, api_key), await jobOn(server)];
+  const urls = [await succeed(server, leaving), await succeed(server, expired), await succeed(server, staying)];
+  const statuses = () => Promise.all(urls.map(async (url) => (await server.call('GET', url)).status));
+  expect((await server.call('PUT', `/gen3d/jobs/${leaving}/share`, undefined, api_key)).status).toBe(200);
+  const { token } = await withDatabase(server, (db) =>
+    db.selectFrom('shared_models').select('token').where('job_id', '=', leaving).executeTakeFirstOrThrow(),
+  );
+  const page = async () => (await server.call('GET', `/share/${token}`, undefined, null)).status;
+  expect([await page(), ...(await statuses())]).toEqual([200, 200, 200, 200]);
+  await withDatabase(server, async (db) => {
+    // Its record has expired, and its charge remains.
+    await db.deleteFrom('jobs').where('id', '=', expired).execute();
+    await db.updateTable('accounts').set({ deleted_at: Date.now(), erasing: 1 }).where('id', '=', account_id).execute();
+  });
+  expect(await page()).toBe(404);
+  await until(async () => JSON.stringify(await statuses()) === JSON.stringify([410, 410, 200]));
+});
+
 test('a deleted account leaves its amounts, and nothing else: no name, key, job or file', async () => {
   const installation = await newInstallation();
   const server = await startServer({ ...installation });

@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import { routineLevel } from '../base/log.js';
 import type { Config } from '../config.js';
 import type { Db } from '../data/db/database.js';
-import { isGone } from '../data/jobs/deletion.js';
+import { isGone, ofErasedAccount } from '../data/jobs/deletion.js';
 import { errorHandler } from './answers/error-handler.js';
 import { noStore, routeNotFound } from './answers/responses.js';
 import { type CallerLimits, dashboardGuards, dashboardRoutes } from './dashboard/dashboard.js';
@@ -82,8 +82,9 @@ export function createApp(services: Services): Express {
     ...dashboardGuards(services, limits),
   } satisfies Record<string, Guards>;
 
-  const gone = (jobId: string) => isGone(db, jobId);
-  const assets = assetsFolder === undefined ? movedAssetRoutes(assetsUrl, gone) : assetRoutes(assetsFolder, gone);
+  const deletions = { isGone: (jobId: string) => isGone(db, jobId), isErased: ofErasedAccount(db) };
+  const assets =
+    assetsFolder === undefined ? movedAssetRoutes(assetsUrl, deletions) : assetRoutes(assetsFolder, deletions);
   mount(app, guards, [
     { at: '/healthz', who: 'probe', routes: page(health(services)) },
     { at: '/readyz', who: 'probe', routes: page(readiness(services)) },

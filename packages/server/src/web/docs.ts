@@ -21,7 +21,13 @@ interface Section {
   text: string;
 }
 
+interface SearchedSection extends Section {
+  /** The heading and the text, converted once because a search reads all of them. */
+  lowerCase: string;
+}
+
 const maxQueryLength = 100;
+const maxWords = 8;
 const maxResults = 30;
 /** Characters before and after the word that was found. */
 const excerpt = { before: 60, after: 160 };
@@ -53,7 +59,10 @@ export function docs({ publicUrl }: Pick<Config, 'publicUrl'>): Router {
       .filter((file) => file.endsWith('.html'))
       .map((file) => [file.slice(0, -'.html'.length), readFileSync(join(folder, file), 'utf8')]),
   );
-  const sections = JSON.parse(readFileSync(join(folder, 'sections.json'), 'utf8')) as Section[];
+  const sections = (JSON.parse(readFileSync(join(folder, 'sections.json'), 'utf8')) as Section[]).map((section) => ({
+    ...section,
+    lowerCase: `${section.heading} ${section.text}`.toLowerCase(),
+  }));
   router.get(['/', '/:page'], ({ path, query, protocol, headers: { host } }, response, next) => {
     const name = path.slice(1) || 'api';
     const template = pages.get(name);
@@ -69,15 +78,14 @@ export function docs({ publicUrl }: Pick<Config, 'publicUrl'>): Router {
 }
 
 /** Lists the sections that contain every word of the query, as HTML. Those with a word in their heading come first. */
-function results(sections: readonly Section[], query: unknown): string {
+function results(sections: readonly SearchedSection[], query: unknown): string {
   const asked = typeof query === 'string' ? query.slice(0, maxQueryLength).trim() : '';
-  const words = asked.toLowerCase().split(/\s+/).filter(Boolean);
-  const has = (text: string) => (word: string) => text.toLowerCase().includes(word);
+  const words = [...new Set(asked.toLowerCase().split(/\s+/).filter(Boolean))].slice(0, maxWords);
   const found =
-    words.length === 0 ? [] : sections.filter(({ heading, text }) => words.every(has(`${heading} ${text}`)));
+    words.length === 0 ? [] : sections.filter(({ lowerCase }) => words.every((word) => lowerCase.includes(word)));
   if (found.length === 0)
     return `<p>${asked ? `Nothing was found for “${escapeHtml(asked)}”.` : 'Enter a word to search for.'}</p>`;
-  const inHeading = ({ heading }: Section) => Number(words.some(has(heading)));
+  const inHeading = ({ heading }: Section) => Number(words.some((word) => heading.toLowerCase().includes(word)));
   const shown = found.sort((a, b) => inHeading(b) - inHeading(a)).slice(0, maxResults);
   const rows = shown.map(({ url, page, heading, text }) => {
     const [title, where, found] = [heading, page, excerptOf(text, words)].map(escapeHtml);
@@ -89,7 +97,8 @@ function results(sections: readonly Section[], query: unknown): string {
 
 /** Returns the text around the first of the words that it contains, cut at spaces. */
 function excerptOf(text: string, words: readonly string[]): string {
-  const places = words.map((word) => text.toLowerCase().indexOf(word)).filter((place) => place >= 0);
+  const lowerCase = text.toLowerCase();
+  const places = words.map((word) => lowerCase.indexOf(word)).filter((place) => place >= 0);
   const at = places.length > 0 ? Math.min(...places) : 0;
   const start = at <= excerpt.before ? 0 : text.lastIndexOf(' ', at - excerpt.before) + 1;
   const end = text.indexOf(' ', at + excerpt.after);

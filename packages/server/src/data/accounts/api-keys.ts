@@ -160,7 +160,7 @@ const recordUseEveryMs = 60_000;
 export class KeyUse {
   readonly #db: Db;
   readonly #log: Logger;
-  /** When the use of each key was recorded last, by key id, on this process's clock. */
+  /** When the use of each key was recorded in the last minute, the oldest first, on this process's clock. */
   readonly #recordedAt = new Map<string, number>();
 
   constructor(db: Db, log: Logger) {
@@ -173,6 +173,10 @@ export class KeyUse {
     const now = performance.now();
     const recordedAt = this.#recordedAt.get(keyId);
     if (recordedAt !== undefined && now - recordedAt < recordUseEveryMs) return;
+    for (const [id, at] of this.#recordedAt) {
+      if (now - at < recordUseEveryMs) break;
+      this.#recordedAt.delete(id);
+    }
     this.#recordedAt.set(keyId, now);
     this.#db
       .updateTable('api_keys')

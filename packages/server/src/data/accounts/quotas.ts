@@ -73,6 +73,7 @@ export function tooManyToday(max: number): QuotaError {
 }
 
 const keptMs = 10_000;
+const maxKeptCounts = 1_000;
 
 /**
  * Counts an account's failed and canceled jobs, up to the quota. The count of an account at its quota takes a few
@@ -92,7 +93,13 @@ export function countJobsWithoutModel(db: Queryable): (accountId: string) => Pro
   };
   return (accountId) => {
     const countOfAccount = counts.get(accountId) ?? cached(() => count(accountId), { keptMs });
+    // The accounts that asked last are at the end.
+    counts.delete(accountId);
     counts.set(accountId, countOfAccount);
+    for (const oldest of counts.keys()) {
+      if (counts.size <= maxKeptCounts) break;
+      counts.delete(oldest);
+    }
     return countOfAccount();
   };
 }

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import { encodeTime } from 'ulid';
+import { cached } from '../../base/cached.js';
 import { dayMs } from '../../base/time.js';
 import type { AssetStore } from '../assets/asset-store.js';
 import { deleteInBatches } from '../db/bounds.js';
@@ -151,6 +152,27 @@ export async function deleteOldModels(db: Db, now: number, days: number): Promis
 export async function isGone(db: Queryable, id: string): Promise<boolean> {
   const deleted = db.selectFrom('deleted_jobs').select('had_model').where('job_id', '=', id);
   return (await deleted.executeTakeFirst())?.had_model === 1;
+}
+
+/**
+ * Returns a function that tells whether a job belongs to a deleted account whose files are not all removed yet. Nearly
+ * always there is no such account, and it then reads nothing.
+ */
+export function ofErasedAccount(db: Queryable): (jobId: string) => Promise<boolean> {
+  const erasing = cached(() => db.selectFrom('accounts').select('id').where(sql<boolean>`erasing = 1`).execute());
+  return async (jobId) => {
+    const accounts = (await erasing()).map(({ id }) => id);
+    if (accounts.length === 0) return false;
+    const job = db.selectFrom('jobs').select('account_id').where('id', '=', jobId);
+    // The record of an old job has expired.
+    const charge = db
+      .selectFrom('ledger')
+      .select('account_id')
+      .where('job_id', '=', jobId)
+      .where('kind', '=', 'charge');
+    const owner = (await job.executeTakeFirst()) ?? (await charge.executeTakeFirst());
+    return owner !== undefined && accounts.includes(owner.account_id);
+  };
 }
 
 /** By then, even an attempt that was suspended can no longer store a file. */

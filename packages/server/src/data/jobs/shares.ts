@@ -33,7 +33,13 @@ export async function unshareModel(db: Queryable, accountId: string, jobId: stri
   await db.deleteFrom('shared_models').where('job_id', '=', jobId).where('account_id', '=', accountId).execute();
 }
 
-/** Finds the model of a public page. Undefined if the page does not exist, or no longer exists. */
+/** Finds the model of a public page. Undefined if the page does not exist, no longer exists, or its account was deleted. */
 export function findShare(db: Queryable, token: string): Promise<Tables['shared_models'] | undefined> {
-  return db.selectFrom('shared_models').selectAll().where('token', '=', token).executeTakeFirst();
+  return db
+    .selectFrom('shared_models')
+    .innerJoin('accounts', 'accounts.id', 'shared_models.account_id')
+    .selectAll('shared_models')
+    .where('token', '=', token)
+    .where('deleted_at', 'is', null)
+    .executeTakeFirst();
 }

@@ -74,3 +74,13 @@ test('a request target that names another host than ours, or than the header, is
     expect(await statusOf(`http://localhost:${port}/openapi.json`, `localhost:${port}`)).toBe(200);
   }
 });
+
+test('with --allowed-host, a server on all addresses accepts these names and its own, and refuses others', async () => {
+  const { port } = await startServer({ host: '0.0.0.0', allowedHost: 'gpu-box, [fd00::1]' });
+  for (const host of ['gpu-box', `GPU-box:${port}`, '[fd00::1]:80', 'localhost', '127.0.0.1']) {
+    expect([host, (await statusFor(port, host)).status]).toEqual([host, 200]);
+  }
+  for (const host of ['evil.example', '0.0.0.0.evil.example']) {
+    expect([host, (await statusFor(port, host)).status]).toEqual([host, 421]);
+  }
+});

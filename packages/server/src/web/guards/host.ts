@@ -31,17 +31,20 @@ function requestedHost({
 /**
  * Refuses requests for a host other than the server's own names, if the server listens on loopback. Otherwise a web
  * page could point its own name at 127.0.0.1 (DNS rebinding) and, through a browser on this machine, read everything
- * that needs no key. On other addresses, a server has names that it does not know, and accepts all of them.
+ * that needs no key. On other addresses, a server has names that it does not know, and accepts all of them, unless
+ * `--allowed-host` lists them.
  */
 export function ownHostsOnly({
   host,
   publicUrl,
   assetsUrl,
-}: Pick<Config, 'host' | 'publicUrl' | 'assetsUrl'>): RequestHandler {
-  const acceptsAll = !isLoopback(host);
+  allowedHost,
+}: Pick<Config, 'host' | 'publicUrl' | 'assetsUrl' | 'allowedHost'>): RequestHandler {
+  const acceptsAll = !isLoopback(host) && allowedHost === undefined;
   const configured = [publicUrl, assetsUrl].flatMap((url) => (url === undefined ? [] : [new URL(url).hostname]));
   const bound = hostnameOf(host.includes(':') ? `[${host}]` : host);
   const allowed = new Set<string | undefined>(['localhost', '127.0.0.1', '[::1]', bound, ...configured]);
+  for (const name of allowedHost ?? []) allowed.add(hostnameOf(name));
   return (request, _response, next) => {
     const { host } = request.headers;
     // HTTP/1.0 requires no Host, and browsers do not use it.
@@ -51,7 +54,7 @@ export function ownHostsOnly({
     throw new HttpError(
       421,
       'invalid_request',
-      `This server does not accept the host name "${quoted(host ?? request.originalUrl)}". If a proxy or your own DNS name leads here, start the server with --public-url`,
+      `This server does not accept the host name "${quoted(host ?? request.originalUrl)}". If a proxy or your own DNS name leads here, start the server with --public-url or --allowed-host`,
     );
   };
 }

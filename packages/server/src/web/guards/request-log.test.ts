@@ -1,7 +1,7 @@
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import express from 'express';
+import express, { type Request, type Response } from 'express';
 import pino from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
 import { startServer, temporaryDatabase, temporaryFolder, until } from '../../../test/kit.js';
@@ -52,6 +52,40 @@ test('requests that change something are logged at info, and others at debug', a
   const requests = () => lines.filter(({ msg }) => msg === 'request');
   await until(async () => requests().some(({ status }) => status === 400));
   expect(requests()).toMatchObject([{ method: 'POST', path: '/v1/jobs', status: 400 }]);
+});
+
+test('an account that sends many requests gets ten log lines a second, and one with the number of the others', async () => {
+  const lines: Record<string, unknown>[] = [];
+  const log = pino({ base: null }, { write: (line: string) => void lines.push(JSON.parse(line)) });
+  const handler = requestLog(log, new Metrics(await temporaryDatabase(), temporaryFolder()), { summaryMs: 100 });
+  for (let index = 0; index < 1_000; index++) {
+    const response = Object.assign(new EventEmitter(), {
+      locals: { caller: { accountId: index < 900 ? 'busy' : 'other' } },
+      statusCode: 202,
+      writableFinished: true,
+      set: () => {},
+    });
+    const request = { method: 'POST', originalUrl: '/v1/jobs', headers: {} };
+    handler(request as unknown as Request, response as unknown as Response, () => {});
+    response.emit('close');
+  }
+  const ofRequests = (accountId: string) =>
+    lines.filter((line) => line.accountId === accountId && line.msg === 'request');
+  expect(ofRequests('busy')).toHaveLength(600);
+  expect(ofRequests('other')).toHaveLength(100);
+  await until(async () => lines.some(({ msg }) => msg === 'more requests'));
+  expect(lines.filter(({ msg }) => msg === 'more requests')).toMatchObject([{ accountId: 'busy', count: 300 }]);
+});
+
+test('what opens a shared page or a model is not logged', async () => {
+  const lines: Record<string, unknown>[] = [];
+  const log = pino({ base: null, level: 'debug' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
+  const server = await startServer({ logFormat: 'json' }, { log });
+  for (const path of ['/share/secret', '/SHARE/secret/more', '/assets/JOB/secret/model.glb', '//share/secret']) {
+    await server.call('GET', path, undefined, null);
+  }
+  await until(async () => lines.filter(({ msg }) => msg === 'request').length > 1);
+  expect(JSON.stringify(lines)).not.toContain('secret');
 });
 
 const traceId = '4bf92f3577b34da6a3ce929d0e0e4736';

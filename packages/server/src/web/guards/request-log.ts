@@ -25,9 +25,9 @@ export function traceIdOf(header: string | string[] | undefined): string {
   return randomUUID().replaceAll('-', '');
 }
 
-/** Counts rejected requests, so that a flood of them does not become a flood of log lines. */
-class Rejections {
-  readonly #repeated = new Map<number, number>();
+/** Limits the log lines of a kind in a window of time, so that a flood of requests does not become a flood of lines. */
+class Lines {
+  readonly #counts = new Map<string, number>();
   readonly #log: Logger;
   readonly #windowMs: number;
 
@@ -36,31 +36,35 @@ class Rejections {
     this.#windowMs = windowMs;
   }
 
-  /** Whether this is the first of its status in the window, which gets its own log line. The others share one. */
-  isFirst(status: number): boolean {
-    const count = this.#repeated.get(status);
-    this.#repeated.set(status, count === undefined ? 0 : count + 1);
-    if (count !== undefined) return false;
+  /** Whether this is one of the first `max` of its kind in the window, which get their own lines. The others share one. */
+  has(kind: Record<string, string | number>, max: number, summary: string): boolean {
+    const key = Object.values(kind).join(' ');
+    const count = this.#counts.get(key) ?? 0;
+    this.#counts.set(key, count + 1);
+    if (count > 0) return count < max;
     setTimeout(() => {
-      const count = this.#repeated.get(status);
-      this.#repeated.delete(status);
-      if (count) this.#log.info({ status, count }, 'more requests were rejected');
+      const more = (this.#counts.get(key) ?? 0) - max;
+      this.#counts.delete(key);
+      if (more > 0) this.#log.info({ ...kind, count: more }, summary);
     }, this.#windowMs).unref();
     return true;
   }
 }
 
+/** Lines of accepted requests that an account has in a window, by status. */
+const maxLinesPerAccount = 600;
+
 /**
  * Gives every request an id (its own if that is safe to log) and a trace id, and logs its end, without headers or
  * bodies. Rejected requests, which anyone can send, get one line per status and `summaryMs`, and one line with the
- * number of the others.
+ * number of the others; the requests of an account get ten lines a second.
  */
 export function requestLog(
   log: Logger,
   metrics: Metrics,
   { summaryMs = 60_000, requestLevel = 'info' }: { summaryMs?: number; requestLevel?: 'debug' | 'info' } = {},
 ): RequestHandler {
-  const rejections = new Rejections(log, summaryMs);
+  const lines = new Lines(log, summaryMs);
   return (request, response, next) => {
     const startedAt = performance.now();
     const sentId = request.headers['x-request-id'];
@@ -76,10 +80,12 @@ export function requestLog(
       metrics.recordRequest({ method, route: routeLabel(request, response), status }, ms / 1_000);
       const { jobId, caller } = response.locals;
       const isRejected = status === 429 || (caller === undefined && status >= 400 && status < 500);
-      if (isRejected && !rejections.isFirst(status)) return;
+      if (isRejected && !lines.has({ status }, 1, 'more requests were rejected')) return;
       // Polls would hide everything else, and anyone can send preflights.
       const level = /^(GET|HEAD|OPTIONS)$/.test(method) && status < 400 ? 'debug' : requestLevel;
       if (!log.isLevelEnabled(level)) return;
+      const { accountId = 'none' } = caller ?? {};
+      if (!isRejected && !lines.has({ status, accountId }, maxLinesPerAccount, 'more requests')) return;
       log[level](
         {
           requestId,

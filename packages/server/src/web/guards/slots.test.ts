@@ -61,3 +61,16 @@ test('work that fails gives its slot back', async () => {
   await expect(slots.run('a', response(), () => Promise.reject(new Error('failed')))).rejects.toThrow();
   expect(await slots.run('a', response(), async () => 'done')).toBe('done');
 });
+
+test('however many accounts read slowly, another one gets a slot as soon as one of them is too slow', async () => {
+  const slots = new Slots(4, { maxMs: 20 });
+  const read = (account: string, client: Response & EventEmitter) => {
+    const closed = new Promise<void>((resolve) => client.once('close', resolve));
+    Object.assign(client, { destroy: () => client.emit('close') });
+    return slots.run(account, client, () => closed);
+  };
+  const slow = ['a', 'a', 'b', 'c'].map((account) => read(account, response()));
+  expect(await slots.run('d', response(), async () => 'done')).toBe('done');
+  // That of the account that held most.
+  await slow[0];
+});

@@ -42,6 +42,12 @@ const assetsOnly: RequestHandler = (request, _response, next) => {
 /** Whether a job had a model and was deleted. */
 type IsGone = (jobId: string) => Promise<boolean>;
 
+interface Deletions {
+  isGone: IsGone;
+  /** Whether the job's account was deleted, and its files perhaps not yet. */
+  isErased: IsGone;
+}
+
 /** Responds with 410 to requests for files of deleted jobs. */
 const goneIfDeleted =
   (isGone: IsGone): RequestHandler =>
@@ -53,13 +59,26 @@ const goneIfDeleted =
     next();
   };
 
+/**
+ * Responds with 410 to requests for files of deleted accounts, which are removed later. If the database is unavailable,
+ * the files are served.
+ */
+const goneIfErased =
+  (isErased: IsGone): RequestHandler =>
+  async (request, _response, next) => {
+    const [, jobId = ''] = request.path.split('/');
+    if (await isErased(jobId).catch(() => false)) throw new HttpError(410, 'not_found', 'This model was deleted');
+    next();
+  };
+
 /** Serves finished models without a key or a listing. The content of a URL never changes. */
-export function assetRoutes(folder: string, isGone: IsGone): Router {
+export function assetRoutes(folder: string, { isGone, isErased }: Deletions): Router {
   const router = Router();
   router.use(
     embeddable,
     openCors,
     assetsOnly,
+    goneIfErased(isErased),
     express.static(folder, { dotfiles: 'ignore', index: false, redirect: false, immutable: true, maxAge: '365d' }),
     goneIfDeleted(isGone),
     notFound,
@@ -72,7 +91,7 @@ export function assetRoutes(folder: string, isGone: IsGone): Router {
  * Redirects the URLs of finished models from before they moved to another location, since those URLs are permanent, too.
  * Does not check that the file exists there, but deleted models are not redirected.
  */
-export function movedAssetRoutes(assetsUrl: () => string, isGone: IsGone): Router {
+export function movedAssetRoutes(assetsUrl: () => string, { isGone, isErased }: Deletions): Router {
   const router = Router();
   const redirect: RequestHandler = (request, response, next) => {
     if (!/^(GET|HEAD)$/.test(request.method) || !assetPath.test(request.path)) return next();
@@ -82,6 +101,6 @@ export function movedAssetRoutes(assetsUrl: () => string, isGone: IsGone): Route
     // Limited, because the models may move again.
     response.set('cache-control', 'public, max-age=3600').redirect(302, target.href);
   };
-  router.use(embeddable, openCors, goneIfDeleted(isGone), redirect, notFound);
+  router.use(embeddable, openCors, goneIfErased(isErased), goneIfDeleted(isGone), redirect, notFound);
   return router;
 }
