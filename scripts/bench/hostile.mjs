@@ -2,6 +2,7 @@
 //
 //   npm run bench hostile                                 five minutes of attack, on SQLite
 //   npm run bench hostile -- --minutes 2 --database postgres
+//   npm run bench hostile -- --reads 120                 instead, each authenticated GET at 50/s for 120 s
 //
 // A, which is four accounts, submits 200 URLs of hosts that never respond, B 300 photos, C 20 images of 100 megapixels, D,
 // four accounts again, jobs whose events go to names that cannot be resolved and to hosts that never respond.
@@ -22,6 +23,7 @@ import { largeImages } from './hostile/large-images.mjs';
 import { checkRecords } from './hostile/records.mjs';
 import { call, portOf, serveImages } from './hostile/requests.mjs';
 import { silentNameServer } from './hostile/silent-name-server.mjs';
+import { playSlowReads, withLatency } from './hostile/slow-reads.mjs';
 import { nameOf, peakMemory, processTree, proportionalMemory } from './process-memory.mjs';
 import { buildSources } from './sources.mjs';
 
@@ -60,11 +62,17 @@ const limits = {
 export async function benchHostile(atEnd) {
   const { values } = parseArgs({
     args: process.argv.slice(3),
-    options: { minutes: { type: 'string', default: '5' }, database: { type: 'string', default: 'sqlite' } },
+    options: {
+      minutes: { type: 'string', default: '5' },
+      database: { type: 'string', default: 'sqlite' },
+      reads: { type: 'string' },
+      only: { type: 'string' },
+    },
   });
   const minutes = Number(values.minutes);
   if (!(minutes > 0)) throw new Failed('--minutes must be a number above 0');
   if (!['sqlite', 'postgres'].includes(values.database)) throw new Failed('--database must be sqlite or postgres');
+  if (values.reads !== undefined) return benchReads(atEnd, values.database, Number(values.reads), values.only);
   await largeImages();
 
   const { server, accounts, receiver, names, openRecords } = await startAll(atEnd, values.database);
@@ -163,6 +171,60 @@ export async function benchHostile(atEnd) {
   for (const [caller, outcomes] of Object.entries(counts)) {
     const list = Object.entries(outcomes).map(([outcome, count]) => `${outcome} ${count}`);
     console.log(`- ${caller}: ${list.join(', ')}`);
+  }
+}
+
+/**
+ * Prints how fast a new client is served while members send each authenticated GET 50 times a second.
+ *
+ * @param {import('../processes.mjs').AtEnd} atEnd
+ * @param {string} databaseKind
+ * @param {number} seconds of each play
+ * @param {string} [only] a part of the path of the GETs to play
+ */
+async function benchReads(atEnd, databaseKind, seconds, only) {
+  if (!(seconds > 0)) throw new Failed('--reads must be a number of seconds above 0');
+  const { open } = await buildSources(atEnd, 'server', {
+    admin: 'src/admin.ts',
+    config: 'src/config.ts',
+    edges: 'src/edges.ts',
+    cluster: 'test/postgres/cluster.ts',
+  });
+  const [{ openAdmin }, { loadConfig }, { edges }, { startCluster }] = await Promise.all(
+    ['admin', 'config', 'edges', 'cluster'].map(open),
+  );
+  const cluster = databaseKind === 'postgres' ? await startCluster({ durable: true }) : undefined;
+  if (cluster) atEnd(() => void cluster.remove());
+  const database = cluster ? await withLatency(cluster.url) : 'sqlite';
+  const server = await startThrowawayServer(atEnd, ['--database', database]);
+  const admin = await openAdmin(
+    edges,
+    loadConfig({ dataDir: server.dataDir, database: cluster?.url ?? database }, {}, {}),
+  );
+  const members = [];
+  for (const name of ['first member', 'second member', 'new client']) {
+    const { account_id: id } = await admin.createAccount(name, 1_000);
+    const { api_key: key } = await admin.createKey(id);
+    // A job of a reserved type fails at once.
+    const { body } = await call('POST', `${server.url}/v1/jobs`, key, { type: 'reserved', input: {} });
+    members.push({ key, job: body.job_id });
+  }
+  await admin.close();
+  console.log(`Each authenticated GET for ${seconds} s, ${databaseKind}${cluster ? ', 1 ms away' : ''}.\n`);
+  row('GET, members', 'new client: longest', 'refused or reset', 'members: statuses', '');
+  row('---', '--:', '--:', '---', '---');
+  for await (const play of playSlowReads(server.url, members.slice(0, 2), members[2], { seconds, only })) {
+    const isMet = play.longestMs <= 1_000 && play.refused.length === 0;
+    if (!isMet) process.exitCode = 1;
+    const statuses = Object.entries(play.statuses).map(([status, count]) => `${status} ${count}`);
+    const refused = `${play.refused.length} of ${play.requests}${play.refused.length > 0 ? `: ${[...new Set(play.refused)].join(', ')}` : ''}`;
+    row(
+      `${play.path}, ${play.members}`,
+      milliseconds(play.longestMs),
+      refused,
+      statuses.join(', '),
+      isMet ? 'PASS' : '**FAIL**',
+    );
   }
 }
 

@@ -1,0 +1,151 @@
+// Plays of `npm run bench hostile -- --reads SECONDS`: one or two members send one authenticated GET as fast as the rate limit permits, to a server whose database is 1 ms away.
+import { once, setMaxListeners } from 'node:events';
+import { request } from 'node:http';
+import { connect, createServer } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { portOf } from './requests.mjs';
+
+const perSecond = 50;
+const newClientEveryMs = 200;
+/** In each direction. */
+const latencyMs = 0.5;
+
+/** The members and the new client have addresses of their own, which a proxy names. */
+const addresses = { members: ['203.0.113.1', '203.0.113.2'], newClient: '198.51.100.1' };
+
+/**
+ * Starts a TCP proxy that delays what it forwards.
+ *
+ * @param {string} databaseUrl of PostgreSQL
+ * @returns {Promise<string>} the database's URL through the proxy
+ */
+export async function withLatency(databaseUrl) {
+  const target = new URL(databaseUrl);
+  const proxy = createServer((client) => {
+    const database = connect(Number(target.port), target.hostname);
+    for (const [from, to] of [
+      [client, database],
+      [database, client],
+    ]) {
+      from.setNoDelay(true);
+      from.on('data', (part) => void setTimeout(() => to.write(part), latencyMs));
+      from.on('close', () => to.destroy()).on('error', () => to.destroy());
+    }
+  }).listen(0, '127.0.0.1');
+  await once(proxy, 'listening');
+  proxy.unref();
+  target.hostname = '127.0.0.1';
+  target.port = String(portOf(proxy));
+  return target.href;
+}
+
+/**
+ * Sends a GET on a new connection.
+ *
+ * @param {string} url
+ * @param {Record<string, string>} headers
+ * @param {{ method?: string, body?: string, signal?: AbortSignal }} [options]
+ * @returns {Promise<{ status: number | string, body: string, cookie: string, ms: number }>} the status, or the code of the
+ *   connection's error
+ */
+async function get(url, headers, { method = 'GET', body = '', signal } = {}) {
+  const startedAt = performance.now();
+  const end = (/** @type {number | string} */ status, text = '', cookie = '') => ({
+    status,
+    body: text,
+    cookie,
+    ms: performance.now() - startedAt,
+  });
+  const sent = request(url, { method, headers, agent: false, ...(signal && { signal }) });
+  sent.end(body);
+  try {
+    /** @type {[import('node:http').IncomingMessage]} */
+    // @ts-expect-error: `once` does not relate its result to the event
+    const [response] = await once(sent, 'response');
+    let text = '';
+    for await (const part of response.setEncoding('utf8')) text += part;
+    return end(response.statusCode ?? 0, text, response.headers['set-cookie']?.[0]?.split(';')[0]);
+  } catch (error) {
+    return end(/** @type {NodeJS.ErrnoException} */ (error).code ?? 'error');
+  }
+}
+
+/**
+ * @param {string} url
+ * @param {string} key
+ * @param {string} address
+ */
+async function signIn(url, key, address) {
+  const headers = {
+    'content-type': 'application/json',
+    'sec-fetch-site': 'same-origin',
+    'x-forwarded-for': address,
+  };
+  const { cookie } = await get(`${url}/dashboard/api/session`, headers, {
+    method: 'POST',
+    body: JSON.stringify({ api_key: key }),
+  });
+  return { cookie, 'x-forwarded-for': address };
+}
+
+/** @param {string} job */
+const readsOf = (job) => [
+  ...['/v1/jobs', `/v1/jobs/${job}`, '/v1/balance', '/v1/webhook-endpoint'],
+  ...['/gen3d/jobs', `/gen3d/jobs/${job}`, `/gen3d/jobs/${job}/events`, '/gen3d/events'],
+  ...['session', 'jobs', `jobs/${job}`, 'gallery', `gallery/${job}`, `job-details/${job}`, 'balance', 'ledger'].map(
+    (path) => `/dashboard/api/${path}`,
+  ),
+  ...['ledger/days', 'quotas', 'keys', 'webhook-endpoint', 'events', 'stream'].map((path) => `/dashboard/api/${path}`),
+];
+
+/**
+ * @param {string} url of the server
+ * @param {readonly { key: string, job: string }[]} members two, each with a job
+ * @param {{ key: string, job: string }} newcomer
+ * @param {{ seconds: number, only?: string | undefined }} options
+ * @returns an asynchronous iterator over the results of each play
+ */
+export async function* playSlowReads(url, members, newcomer, { seconds, only }) {
+  const sessions = await Promise.all(members.map(({ key }, index) => signIn(url, key, addresses.members[index])));
+  const paths = readsOf('JOB').filter((path) => only === undefined || path.includes(only));
+  for (const path of paths) {
+    for (const count of [1, 2]) {
+      /** @type {Record<string, number>} */
+      const statuses = {};
+      /** @type {Array<{ status: number | string, ms: number }>} */
+      const answers = [];
+      const ended = new AbortController();
+      setMaxListeners(0, ended.signal);
+      const attack = setInterval(() => {
+        for (const [index, { key, job }] of members.slice(0, count).entries()) {
+          const headers = path.startsWith('/dashboard')
+            ? sessions[index]
+            : { authorization: `Bearer ${key}`, 'x-forwarded-for': addresses.members[index] };
+          void get(url + path.replace('JOB', job), headers, { signal: ended.signal }).then(({ status }) => {
+            statuses[status] = (statuses[status] ?? 0) + 1;
+          });
+        }
+      }, 1_000 / perSecond);
+      const endsAt = performance.now() + seconds * 1_000;
+      const pending = [];
+      for (let index = 0; performance.now() < endsAt; index++) {
+        const target = index % 2 ? '/healthz' : `/v1/jobs/${newcomer.job}`;
+        const headers = { authorization: `Bearer ${newcomer.key}`, 'x-forwarded-for': addresses.newClient };
+        pending.push(get(url + target, headers).then((answer) => answers.push(answer)));
+        await sleep(newClientEveryMs);
+      }
+      clearInterval(attack);
+      await Promise.all(pending);
+      ended.abort();
+      const refused = answers.filter(({ status }) => status !== 200);
+      yield {
+        path,
+        members: count,
+        statuses,
+        longestMs: Math.max(...answers.map(({ ms }) => ms)),
+        refused: refused.map(({ status }) => status),
+        requests: answers.length,
+      };
+    }
+  }
+}
