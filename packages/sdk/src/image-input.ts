@@ -159,7 +159,13 @@ export async function smallerImage(image: Blob, sharp?: Sharp): Promise<Blob | u
   if (image.size <= maxProxiedBytes) return undefined;
   try {
     const fit = await imageFitter(sharp);
-    return await fit?.(image, { isJpeg: image.type === 'image/jpeg', isHeic: false, maxBytes: maxProxiedBytes });
+    const isJpeg = image.type === 'image/jpeg';
+    return await fit?.(image, {
+      isJpeg,
+      isHeic: false,
+      isTiff: image.type === 'image/tiff',
+      maxBytes: maxProxiedBytes,
+    });
   } catch {
     return undefined;
   }

@@ -21,8 +21,8 @@ export interface Guards {
 }
 
 /**
- * Mounts the groups in their order. A request's label in metrics and log is the path of its group and the pattern of its
- * route, both of them constants: labels that were computed from URLs would let anybody create any number of them.
+ * Mounts the groups in their order. A request's label in metrics is the path of its group and the pattern of its route,
+ * both of them constants: labels that were computed from URLs would let anybody create any number of them.
  */
 export function mount<Who extends string>(
   app: IRouter,
