@@ -1,5 +1,6 @@
 import type { Material, Node, Primitive, Texture } from '@gltf-transform/core';
 import { ConversionError } from './conversion-error.js';
+import type { ModelLimits } from './declared-size.js';
 import { readGlb } from './read-glb.js';
 
 /** Triangles with one material, in the coordinates of the GLB: meters, Y up. */
@@ -47,13 +48,14 @@ const triangles = 4;
  * Reads the triangles of a GLB's scene, with the transformations of its nodes applied. Other primitives, skins and
  * animations are left out.
  *
- * @throws {ConversionError} if the file is not a GLB, is damaged or compressed, or has no triangles
+ * @param limits how much the file may declare, by default 5 million triangles
+ * @throws {ConversionError} if the file is not a GLB, is damaged or compressed, has no triangles, or exceeds a limit
  * @example
  * const { parts } = await readModel(glb);
  * console.log(parts.reduce((triangles, { indices }) => triangles + indices.length / 3, 0));
  */
-export async function readModel(glb: Uint8Array): Promise<ModelContent> {
-  const { document, asset } = await readGlb(glb);
+export async function readModel(glb: Uint8Array, limits?: ModelLimits): Promise<ModelContent> {
+  const { document, asset } = await readGlb(glb, undefined, undefined, limits);
   const root = document.getRoot();
   const materials = root.listMaterials();
   const parts: ModelPart[] = [];

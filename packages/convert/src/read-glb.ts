@@ -1,5 +1,6 @@
 import { type Document, type GLTF, Logger, type PlatformIO, WebIO } from '@gltf-transform/core';
 import { ConversionError } from './conversion-error.js';
+import { defaultLimits, type ModelLimits, requireShortJson, requireWithinLimits } from './declared-size.js';
 
 /** Other file types, by their first bytes as Latin-1 text. */
 const otherFormats = [
@@ -21,15 +22,18 @@ const damaged = (cause?: unknown) =>
  * Parses a GLB (glTF 2.0, section 4.4).
  *
  * @param io reads the extensions `supported`
+ * @param limits how much the file may declare
  * @returns its content, and its `asset` object, which glTF-Transform changes
- * @throws {ConversionError} if it is not a complete GLB 2.0, refers to other files, or requires another extension
+ * @throws {ConversionError} if it is not a complete GLB 2.0, refers to other files, requires another extension, or
+ *   exceeds a limit
  */
 export async function readGlb(
   glb: Uint8Array,
   io: PlatformIO = new WebIO(),
   supported: readonly string[] = [],
+  limits: ModelLimits = defaultLimits,
 ): Promise<{ document: Document; asset: GLTF.IAsset }> {
-  const { asset, accessors = [] } = checkedJson(glb, supported);
+  const { asset, accessors = [] } = checkedJson(glb, supported, limits);
   io.setLogger(new Logger(Logger.Verbosity.SILENT));
   const document = await io.readBinary(glb).catch((cause: unknown) => {
     throw damaged(cause);
@@ -41,10 +45,16 @@ export async function readGlb(
 }
 
 /** Returns the extensions without which a GLB cannot be read. @throws {ConversionError} as `readGlb` */
-export const requiredExtensions = (glb: Uint8Array): readonly string[] => readJson(glb).extensionsRequired ?? [];
+export const requiredExtensions = (glb: Uint8Array): readonly string[] =>
+  readContent(glb, defaultLimits).json.extensionsRequired ?? [];
 
-function checkedJson(glb: Uint8Array, supported: readonly string[]): GLTF.IGLTF {
-  const json = readJson(glb);
+interface GlbContent {
+  readonly json: GLTF.IGLTF;
+  readonly binary: Uint8Array;
+}
+
+function checkedJson(glb: Uint8Array, supported: readonly string[], limits: ModelLimits): GLTF.IGLTF {
+  const { json, binary } = readContent(glb, limits);
   const unsupported = json.extensionsRequired?.filter((extension) => !supported.includes(extension)) ?? [];
   if (unsupported.length > 0) {
     throw new ConversionError(
@@ -57,20 +67,25 @@ function checkedJson(glb: Uint8Array, supported: readonly string[]): GLTF.IGLTF 
   if (external) {
     throw new ConversionError(`The file refers to ${external.uri}. Export it as one GLB that contains all its data`);
   }
+  try {
+    requireWithinLimits(json, binary, limits);
+  } catch (error) {
+    throw error instanceof ConversionError ? error : damaged(error);
+  }
   return json;
 }
 
-function readJson(glb: Uint8Array): GLTF.IGLTF {
+function readContent(glb: Uint8Array, limits: ModelLimits): GlbContent {
   requireComplete(glb);
-  let json: GLTF.IGLTF;
+  let content: GlbContent;
   try {
-    json = parseJson(glb);
-  } catch (cause) {
-    throw damaged(cause);
+    content = parseChunks(glb, limits);
+  } catch (error) {
+    throw error instanceof ConversionError ? error : damaged(error);
   }
   // `asset` is the only required property. JSON of another kind has none.
-  if (!json?.asset) throw damaged();
-  return json;
+  if (!content.json?.asset) throw damaged();
+  return content;
 }
 
 function requireComplete(glb: Uint8Array): void {
@@ -92,10 +107,15 @@ function requireComplete(glb: Uint8Array): void {
   }
 }
 
-function parseJson(glb: Uint8Array): GLTF.IGLTF {
+function parseChunks(glb: Uint8Array, limits: ModelLimits): GlbContent {
   const view = new DataView(glb.buffer, glb.byteOffset, glb.byteLength);
   if (view.getUint32(headerBytes + 4, true) !== jsonChunk) throw new Error('The first chunk is not JSON');
   const length = view.getUint32(headerBytes, true);
+  requireShortJson(length, limits);
   const start = headerBytes + chunkHeaderBytes;
-  return JSON.parse(new TextDecoder().decode(glb.subarray(start, start + length)));
+  const end = start + length;
+  const json = JSON.parse(new TextDecoder().decode(glb.subarray(start, end)));
+  if (glb.length < end + chunkHeaderBytes) return { json, binary: new Uint8Array() };
+  const binaryStart = end + chunkHeaderBytes;
+  return { json, binary: glb.subarray(binaryStart, binaryStart + view.getUint32(end, true)) };
 }

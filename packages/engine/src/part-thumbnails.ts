@@ -38,7 +38,14 @@ export async function renderPartThumbnails(
   // All materials become one texture, tile below tile, which takes at most 16 MB.
   const side = Math.max(1, Math.floor(Math.min(1024, 2048 / Math.sqrt(tiles.length))));
   const data = new Uint8Array(4 * side * side * tiles.length);
-  for (const [tile, material] of tiles.entries()) data.set(await tileOf(material, side), 4 * side * side * tile);
+  // Materials can share a texture, which is then decoded once.
+  const decoded = new Map<Uint8Array, Promise<Uint8Array>>();
+  for (const [tile, material] of tiles.entries()) {
+    const { bytes } = material.texture ?? {};
+    if (bytes && !decoded.has(bytes)) decoded.set(bytes, decodeTexture(bytes, side));
+    const pixels = bytes ? await decoded.get(bytes)! : new Uint8Array(4 * side * side).fill(255);
+    data.set(tinted(pixels, material.color), 4 * side * side * tile);
+  }
   const baseColor: RgbaImage = { width: side, height: side * tiles.length, data };
 
   const count = (size: (part: RenderedPart) => number) => parts.reduce((sum, part) => sum + size(part), 0);
@@ -70,9 +77,8 @@ export async function renderPartThumbnails(
 const repeated = (coordinate: number) =>
   coordinate >= 0 && coordinate <= 1 ? coordinate : coordinate - Math.floor(coordinate);
 
-/** Renders the base color of a material as sRGB, [4·side·side]. */
-async function tileOf({ color, texture }: RenderedMaterial, side: number): Promise<Uint8Array> {
-  const pixels = texture ? await decodeTexture(texture.bytes, side) : new Uint8Array(4 * side * side).fill(255);
+/** Multiplies sRGB pixels by a linear color. */
+function tinted(pixels: Uint8Array, color: readonly number[]): Uint8Array {
   if (color.every((channel) => channel === 1)) return pixels;
   const multiplied = color.map((factor) =>
     Uint8Array.from({ length: 256 }, (_, byte) => byteOfLinear(linearOfSrgb(byte / 255) * factor)),
