@@ -3,7 +3,9 @@ import { ALL_EXTENSIONS } from '@gltf-transform/extensions';
 import { dequantize, draco, meshopt, simplify, textureCompress } from '@gltf-transform/functions';
 import { MeshoptDecoder, MeshoptEncoder, MeshoptSimplifier } from 'meshoptimizer';
 import sharp from 'sharp';
-import type { AdjustGlb, GlbFigures, GlbOptions } from './convert-model.js';
+import type { AdjustedGlb, AdjustGlb, GlbFigures, GlbOptions } from './convert-model.js';
+import { defaultLimits, type ModelLimits } from './declared-size.js';
+import { requireCorners } from './model-parts.js';
 import type { ModelSize } from './options.js';
 import { type Extent, scaleTo } from './place-model.js';
 import { readGlb, requiredExtensions } from './read-glb.js';
@@ -19,9 +21,22 @@ const supported = [dracoExtension, 'EXT_meshopt_compression', quantization, 'EXT
  *
  * @throws {ConversionError} if the GLB cannot be read, or has no length in the direction of the size
  */
-export const adjustGlb: AdjustGlb = async (glb, { size, triangles, compress, ...textures }) => {
+export const adjustGlb: AdjustGlb = (glb, options) => adjustLargeGlb(glb, options, defaultLimits);
+
+/**
+ * Does what `adjustGlb` does, with other limits. For 5.5 million triangles, simplifying takes about 1 GB of memory.
+ *
+ * @throws {ConversionError} like `adjustGlb`
+ * @example
+ * const { glb } = await adjustLargeGlb(large, { triangles: 40_000 }, { ...defaultLimits, triangles: 6_000_000 });
+ */
+export async function adjustLargeGlb(
+  glb: Uint8Array,
+  { size, triangles, compress, ...textures }: GlbOptions,
+  limits: ModelLimits,
+): Promise<AdjustedGlb> {
   const io = await createIo(compress === 'draco' || requiredExtensions(glb).includes(dracoExtension));
-  const { document, asset } = await readGlb(glb, io, supported);
+  const { document, asset } = await readGlb(glb, io, supported, limits);
   // glTF-Transform would name itself.
   if (asset.generator !== undefined) document.getRoot().getAsset().generator = asset.generator;
   const before = figuresOf(document, glb);
@@ -30,6 +45,7 @@ export const adjustGlb: AdjustGlb = async (glb, { size, triangles, compress, ...
 
   const extent = scale(document, size);
   if (triangles !== undefined && triangles < before.triangles) {
+    requireValidCorners(document);
     const ratio = triangles / before.triangles;
     // The error has no limit. Parts keep their borders, because gaps would appear there.
     await document.transform(simplify({ simplifier: MeshoptSimplifier, ratio, error: 1, lockBorder: true }));
@@ -39,7 +55,7 @@ export const adjustGlb: AdjustGlb = async (glb, { size, triangles, compress, ...
   if (compress === 'draco') await document.transform(draco());
   const adjusted = await io.writeBinary(document);
   return { glb: adjusted, before, after: figuresOf(document, adjusted), extent };
-};
+}
 
 async function createIo(withDraco: boolean): Promise<WebIO> {
   const io = new WebIO().registerExtensions(ALL_EXTENSIONS);
@@ -49,6 +65,17 @@ async function createIo(withDraco: boolean): Promise<WebIO> {
   const { default: draco3d } = await import('draco3dgltf');
   const [encoder, decoder] = await Promise.all([draco3d.createEncoderModule(), draco3d.createDecoderModule()]);
   return io.registerDependencies({ 'draco3d.encoder': encoder, 'draco3d.decoder': decoder });
+}
+
+/** The simplifier does not check them. */
+function requireValidCorners(document: Document): void {
+  for (const primitive of document
+    .getRoot()
+    .listMeshes()
+    .flatMap((mesh) => mesh.listPrimitives())) {
+    const positions = primitive.getAttribute('POSITION')?.getArray();
+    if (positions) requireCorners({ positions, indices: primitive.getIndices()?.getArray() ?? [] });
+  }
 }
 
 function figuresOf(document: Document, { length: bytes }: Uint8Array): GlbFigures {

@@ -56,17 +56,18 @@ export function requireShortJson(bytes: number, limits: ModelLimits): void {
  * Checks what the JSON of a GLB declares, before anything is allocated for it.
  *
  * @param binary the GLB's binary chunk
+ * @returns the number of triangles, counted once for each node that draws them
  * @throws {ConversionError} that says what the file declares, if this exceeds a limit or the bytes that the file has
  */
-export function requireWithinLimits(json: GLTF.IGLTF, binary: Uint8Array, limits: ModelLimits): void {
+export function requireWithinLimits(json: GLTF.IGLTF, binary: Uint8Array, limits: ModelLimits): number {
   for (const [name, entries] of Object.entries(json)) {
     if (Array.isArray(entries)) requireAtMost(limits.objects, entries.length, name);
   }
   const buffers = new DeclaredBuffers(json, binary);
   requireAccessors(json, buffers, limits);
   requireTree(json, limits);
-  requireMeshes(json, buffers, limits);
   requireImages(json, buffers, limits);
+  return requireMeshes(json, buffers, limits);
 }
 
 function requireAccessors(json: GLTF.IGLTF, buffers: DeclaredBuffers, limits: ModelLimits): void {
@@ -140,7 +141,7 @@ function requireTree(json: GLTF.IGLTF, limits: ModelLimits): void {
   }
 }
 
-function requireMeshes(json: GLTF.IGLTF, buffers: DeclaredBuffers, limits: ModelLimits): void {
+function requireMeshes(json: GLTF.IGLTF, buffers: DeclaredBuffers, limits: ModelLimits): number {
   const accessors = list(json, 'accessors');
   const meshes = list(json, 'meshes');
   const draws = new Float64Array(meshes.length);
@@ -169,6 +170,7 @@ function requireMeshes(json: GLTF.IGLTF, buffers: DeclaredBuffers, limits: Model
   requireAtMost(limits.objects, sum.primitives, 'primitives');
   requireAtMost(limits.triangles, Math.floor(sum.triangles), 'triangles');
   requireAtMost(limits.vertices, sum.vertices, 'vertices');
+  return Math.floor(sum.triangles);
 }
 
 /** Checks that compressed triangles (version 2.2, the one that glTF allows) are as many as the JSON declares. */

@@ -1,6 +1,7 @@
 export { ConversionError } from './conversion-error.js';
 export type { AdjustedGlb, AdjustGlb, GlbFigures, GlbOptions, ModelTools } from './convert-model.js';
 export { type Conversion, type ConvertOptions, convertModel } from './convert-model.js';
+export { defaultLimits, type ModelLimits } from './declared-size.js';
 export {
   type ModelContent,
   type ModelFile,
@@ -11,3 +12,4 @@ export {
 export { type ModelFormat, type ModelOptions, type ModelSize, modelFormats } from './options.js';
 export type { DecodedTexture, DecodeTexture } from './ply.js';
 export { checkPrint, type PrintCheck } from './print-check.js';
+export { declaredTriangles } from './read-glb.js';

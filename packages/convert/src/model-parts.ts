@@ -73,13 +73,24 @@ export async function readModel(glb: Uint8Array, limits?: ModelLimits): Promise<
       `The file contains no triangles${hasOthers ? ', only points, lines, or strips and fans of triangles' : ''}`,
     );
   }
-  parts.forEach(requireValid);
+  parts.forEach(requireCorners);
   return { parts, materials: materials.map(toMaterial), credits: creditsOf(asset) };
 }
 
-function requireValid({ positions, indices }: ModelPart): void {
+interface Corners {
+  /** x, y, z per vertex. */
+  readonly positions: ArrayLike<number>;
+  /** Three per triangle. */
+  readonly indices: ArrayLike<number>;
+}
+
+/** @throws {ConversionError} if a triangle has no valid corners */
+export function requireCorners({ positions, indices }: Corners): void {
   const vertices = positions.length / 3;
-  if (indices.every((index) => index < vertices) && positions.every(Number.isFinite)) return;
+  let isValid = true;
+  for (let at = 0; at < indices.length; at++) isValid &&= indices[at]! < vertices;
+  for (let at = 0; at < positions.length; at++) isValid &&= Number.isFinite(positions[at]!);
+  if (isValid) return;
   throw new ConversionError('The file is damaged: its triangles have no valid corners. Export it again');
 }
 

@@ -33,7 +33,7 @@ export async function readGlb(
   supported: readonly string[] = [],
   limits: ModelLimits = defaultLimits,
 ): Promise<{ document: Document; asset: GLTF.IAsset }> {
-  const { asset, accessors = [] } = checkedJson(glb, supported, limits);
+  const { asset, accessors = [] } = checked(glb, supported, limits).json;
   io.setLogger(new Logger(Logger.Verbosity.SILENT));
   const document = await io.readBinary(glb).catch((cause: unknown) => {
     throw damaged(cause);
@@ -48,12 +48,23 @@ export async function readGlb(
 export const requiredExtensions = (glb: Uint8Array): readonly string[] =>
   readContent(glb, defaultLimits).json.extensionsRequired ?? [];
 
+/**
+ * Checks a GLB without reading its triangles, as `readModel` does before it reads them.
+ *
+ * @returns the number of triangles that it declares
+ * @throws {ConversionError} if the file is not a GLB, contradicts itself, is compressed, or exceeds a limit
+ * @example
+ * const triangles = declaredTriangles(glb, { ...defaultLimits, triangles: 8_000_000 });
+ */
+export const declaredTriangles = (glb: Uint8Array, limits: ModelLimits = defaultLimits): number =>
+  checked(glb, [], limits).triangles;
+
 interface GlbContent {
   readonly json: GLTF.IGLTF;
   readonly binary: Uint8Array;
 }
 
-function checkedJson(glb: Uint8Array, supported: readonly string[], limits: ModelLimits): GLTF.IGLTF {
+function checked(glb: Uint8Array, supported: readonly string[], limits: ModelLimits) {
   const { json, binary } = readContent(glb, limits);
   const unsupported = json.extensionsRequired?.filter((extension) => !supported.includes(extension)) ?? [];
   if (unsupported.length > 0) {
@@ -68,11 +79,10 @@ function checkedJson(glb: Uint8Array, supported: readonly string[], limits: Mode
     throw new ConversionError(`The file refers to ${external.uri}. Export it as one GLB that contains all its data`);
   }
   try {
-    requireWithinLimits(json, binary, limits);
+    return { json, triangles: requireWithinLimits(json, binary, limits) };
   } catch (error) {
     throw error instanceof ConversionError ? error : damaged(error);
   }
-  return json;
 }
 
 function readContent(glb: Uint8Array, limits: ModelLimits): GlbContent {

@@ -59,7 +59,10 @@ const fitsInCharacters = (key: string) => key.length <= 2 * maxKeyLength && char
 
 /** Fields of the body of `POST /v1/jobs` that every job type has. */
 const jobRequestFields = {
-  options: z.unknown().optional().describe('Accepted for forward compatibility; has no effect'),
+  options: z
+    .unknown()
+    .optional()
+    .describe('Accepted whatever it holds. Options have an effect only if the bundle of the server lists them.'),
   idempotency_key: IdempotencyKey.optional().describe(
     'Repeating a key returns the original job instead of creating another one',
   ),

@@ -35,7 +35,9 @@ export interface Gen3dOptions {
   readonly sharp?: Sharp | undefined;
 }
 
-export interface GenerateOptions extends WaitOptions, Pick<CreateJobParams, 'idempotencyKey' | 'label' | 'sampler'> {
+export interface GenerateOptions
+  extends WaitOptions,
+    Pick<CreateJobParams, 'idempotencyKey' | 'label' | 'sampler' | 'options'> {
   /** Limits the whole call: creating the job and waiting for it. Default: no limit. */
   readonly timeoutMs?: number | undefined;
 }
@@ -114,7 +116,7 @@ export class Gen3d {
    * console.log(task.model_urls?.glb);
    */
   generate(image: ImageInput, options: GenerateOptions = {}): Promise<Task> {
-    const { idempotencyKey, label, sampler, onProgress, ...limits } = options;
+    const { idempotencyKey, label, sampler, options: passedOn, onProgress, ...limits } = options;
     let id: string | undefined;
     let lastTask: Task | undefined;
     const timeoutError = (timeoutMs: number) =>
@@ -122,7 +124,10 @@ export class Gen3d {
         ? new RequestTimeoutError({ method: 'post', url: this.#transport.url('jobs') }, timeoutMs)
         : new WaitTimeoutError(id, lastTask, timeoutMs);
     return withDeadline(limits, timeoutError, async (signal) => {
-      const { job_id } = await this.jobs.create({ image, idempotencyKey, label, sampler }, { signal });
+      const { job_id } = await this.jobs.create(
+        { image, idempotencyKey, label, sampler, options: passedOn },
+        { signal },
+      );
       id = job_id;
       return this.jobs.wait(id, {
         signal,

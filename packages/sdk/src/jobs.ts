@@ -43,6 +43,11 @@ export interface CreateJobParams {
    * longer. Other networks fail the job. Only gen3d servers have this. Default: the network's settings.
    */
   readonly sampler?: SamplerSettings | undefined;
+  /**
+   * Options for a bundle that has its model server, such as `{ quality: '1024' }`. Only those that the bundle lists have an
+   * effect.
+   */
+  readonly options?: Readonly<Record<string, string | number | boolean>> | undefined;
 }
 
 export interface ListJobsParams {
@@ -240,7 +245,7 @@ interface JobRequest {
 }
 
 async function jobRequest(
-  { image, idempotencyKey = newIdempotencyKey(), label = labelOf(image) ?? '', sampler = {} }: CreateJobParams,
+  { image, idempotencyKey = newIdempotencyKey(), label = labelOf(image) ?? '', sampler = {}, options }: CreateJobParams,
   source: string | Blob,
   isTestKey: boolean,
 ): Promise<JobRequest> {
@@ -249,7 +254,7 @@ async function jobRequest(
   const maxBytes = isTestKey ? testKeyImageBytes : undefined;
   const input = { image_urls: [typeof source === 'string' ? source : await dataUriOf(source, maxBytes)] };
   return {
-    json: { type: jobType, input, idempotency_key: idempotencyKey },
+    json: { type: jobType, input, idempotency_key: idempotencyKey, ...(options && { options }) },
     headers: withoutUndefined(headers),
   };
 }

@@ -1,3 +1,4 @@
+import type { HttpManifest } from '@gen3d/engine';
 import { type Admin, openAdmin as open } from './admin.js';
 import { type Move, type MoveReport, migrateTo as move } from './cluster/moving/migrate-to.js';
 import { worker as startWorker } from './cluster/worker.js';
@@ -26,5 +27,18 @@ export const worker = (
 ): Promise<Pick<Server, 'close'>> => startWorker(edges, config, options);
 
 export const openAdmin = (config: Config): Promise<Admin> => open(edges, config);
+
+/**
+ * Asks the model server of a bundle whether it accepts requests. Returns a sentence that says why not, or undefined.
+ *
+ * @example
+ * if (manifest.kind === 'http') console.log((await probeModelServer(manifest)) ?? 'ready');
+ */
+export async function probeModelServer(manifest: HttpManifest): Promise<string | undefined> {
+  // Loaded here, because it needs the engine's native parts.
+  const { ModelServer } = await import('./work/runner/model-server.js');
+  const server = new ModelServer({ manifest, timeoutMs: 0, rules: { allowPrivateNetwork: false } });
+  return server.probe().finally(() => server.close());
+}
 
 export const migrateTo = (what: Move): Promise<MoveReport> => move(edges, what);

@@ -2,7 +2,7 @@ import { Engine } from '@gen3d/engine';
 import { ballPhoto } from './ball-photo.js';
 
 /** The manifest of a bundle of the kind `http`. */
-export const httpManifest = (url: string) => {
+export const httpManifest = (url: string, fields: object = {}) => {
   const terms = { license: 'MIT', source: 'https://example.com/weights' };
   return {
     formatVersion: 1,
@@ -13,6 +13,7 @@ export const httpManifest = (url: string) => {
     license: { code: terms, weights: terms, trainingData: terms },
     url,
     model: 'trellis2-4b',
+    ...fields,
   };
 };
 

@@ -6,6 +6,7 @@ import { pullBundle } from '@gen3d/weights';
 import { expect, test } from 'vitest';
 import { ballPhoto } from './ball-photo.js';
 import { createJob, finishedJob, imageJob, site, startServer, temporaryFolder } from './kit.js';
+import { dialects } from './model-server-dialects.js';
 import { httpManifest, outsideModel, partsOfGlb } from './model-server-kit.js';
 
 test('a bundle of the kind http makes models on another server, and cancels there', async () => {
@@ -30,6 +31,25 @@ test('a bundle of the kind http makes models on another server, and cancels ther
   await expect.poll(() => closed.length).toBe(2);
   expect(await call('POST', `/gen3d/jobs/${id}/cancel`)).toMatchObject({ status: 200 });
   await closed[1];
+});
+
+test('the options of a job reach the model server if the bundle lists them, also when the job is repeated', async () => {
+  const { listener, path, manifest } = dialects.find(({ name }) => name === 'trellis2.c')!;
+  const seen: Record<string, unknown>[] = [];
+  const url = await site(listener(await outsideModel(), (fields) => seen.push(fields)));
+  const bundle = join(temporaryFolder(), 'outside');
+  await mkdir(bundle);
+  const fields = { ...manifest, model: undefined };
+  await writeFile(join(bundle, 'manifest.json'), JSON.stringify(httpManifest(`${url}${path}`, fields)));
+  const { call } = await startServer({ workers: 1, bundle, keepPhotosDays: 1 });
+
+  const options = { texture_size: '2048', pipeline: { other: true }, keep: 1, list: [1] };
+  const id = await createJob(call, { ...imageJob(ballPhoto()), options });
+  expect(await finishedJob(call, id)).toMatchObject({ status: 'SUCCEEDED' });
+  const repeated = await call('POST', `/gen3d/jobs/${id}/retry`);
+  expect(await finishedJob(call, (repeated.body as { job_id: string }).job_id)).toMatchObject({ status: 'SUCCEEDED' });
+  const expected = { pipeline: '512', texture_size: '2048' };
+  expect(seen).toEqual([expected, expected]);
 });
 
 test('a bundle of the kind http cannot be pulled, because it decides where photos go', async () => {

@@ -17,7 +17,13 @@ import { exitCode, Failed, failureOf, Interrupted, UsageError } from '../exit/fa
 import { findJob, type NamedTask } from '../jobs/account-jobs.js';
 import { downloadModel, resumeCommand } from '../jobs/job.js';
 import { printModel, sayNotes } from '../jobs/model-file.js';
-import { addModelOptions, addSamplerOptions, modelOptionWords, samplerOf } from '../jobs/model-options.js';
+import {
+  addModelOptions,
+  addSamplerOptions,
+  addServerOptions,
+  modelOptionWords,
+  samplerOf,
+} from '../jobs/model-options.js';
 import { extensions, modelPath, planOutputs, type ResultOptions } from '../jobs/output-file.js';
 import { isDataUri, isUrl, labelOf, photoInput } from '../jobs/photo-input.js';
 import { bytes, count, duration } from '../terminal/format.js';
@@ -36,7 +42,7 @@ import {
   tick,
 } from '../terminal/terminal.js';
 
-type CreateOptions = ServerOptions & ResultOptions & SamplerSettings;
+type CreateOptions = ServerOptions & ResultOptions & SamplerSettings & { option?: Readonly<Record<string, string>> };
 
 /** A photo of the command and the state of its job. */
 interface Item {
@@ -48,6 +54,8 @@ interface Item {
   readonly order: Order;
   /** Shared by all photos. */
   readonly sampler: SamplerSettings;
+  /** For the bundle's model server, shared by all photos. */
+  readonly options: CreateOptions['option'];
   /** The id of the job while it runs. */
   runningJob?: string | undefined;
   /** The id of the job once its model is written. */
@@ -75,8 +83,8 @@ export function addCreate(program: Command): void {
     .option('-f, --force', 'overwrite existing files')
     .option('--json', 'print the response of the API, one object per line; with --wait the finished task')
     .option('--open', 'open the job in the dashboard (the gallery for several photos); with --wait the model file');
-  addModelOptions(addSamplerOptions(command)).action((images: string[], _: unknown, command: Command) =>
-    create(images, command.optsWithGlobals()),
+  addModelOptions(addServerOptions(addSamplerOptions(command))).action(
+    (images: string[], _: unknown, command: Command) => create(images, command.optsWithGlobals()),
   );
 }
 
@@ -90,7 +98,14 @@ async function create(images: readonly string[], options: CreateOptions): Promis
   const order = new Order();
   const sampler = samplerOf(options);
   const items = images.map(
-    (image, index): Item => ({ image, name: nameOf(image), path: paths[index], order, sampler }),
+    (image, index): Item => ({
+      image,
+      name: nameOf(image),
+      path: paths[index],
+      order,
+      sampler,
+      options: options.option,
+    }),
   );
   await withClient(options, (client, signal) =>
     options.wait ? createAndWait(client, items, options, signal) : createOnly(client, items, options, signal),
@@ -211,7 +226,8 @@ async function createJob(
       onSend?.();
       item.awaitingResponse = true;
       try {
-        return await client.jobs.create({ image, label: labelOf(item.image), sampler: item.sampler }, { signal });
+        const { sampler, options } = item;
+        return await client.jobs.create({ image, label: labelOf(item.image), sampler, options }, { signal });
       } catch (error) {
         if (!(error instanceof RateLimitError)) throw error;
         onLimit(error.message);

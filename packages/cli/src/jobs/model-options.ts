@@ -48,6 +48,18 @@ const setting = (name: keyof SamplerSettings) => (text: string) => {
   return value;
 };
 
+/** Adds --option, whose values become an object. */
+export const addServerOptions = (command: Command): Command =>
+  command.option(
+    '--option <name=value>',
+    'an option for the model server of the bundle, if the bundle lists it; can be repeated',
+    (text: string, earlier: Readonly<Record<string, string>> = {}) => {
+      const [, name, value] = /^(\w+)=(.*)$/s.exec(text) ?? [];
+      if (name === undefined || value === undefined) throw new InvalidArgumentError('Write it as name=value.');
+      return { ...earlier, [name]: value };
+    },
+  );
+
 /** Picks the sampler's settings from the options of a command. */
 export const samplerOf = ({ seed, steps }: SamplerSettings): SamplerSettings => ({
   ...(seed !== undefined && { seed }),

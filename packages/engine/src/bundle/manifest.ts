@@ -213,16 +213,40 @@ export const ManifestWithoutGraphs = z
 
 export type ManifestWithoutGraphs = z.infer<typeof ManifestWithoutGraphs>;
 
+const OptionValue = z.union([z.string().max(256), z.number(), z.boolean()]);
+
 /** A model server that the operator runs. It takes the whole photo and returns a GLB, so there is nothing to load here. */
-export const HttpManifest = z.strictObject({
-  ...identity,
-  kind: z.literal('http'),
-  url: z.url({ protocol: /^https?$/ }).describe('the server without its path v1/3d/generations'),
-  model: Line.optional().describe('the name of the model, as the server knows it'),
-  concurrency: z.int().min(1).max(32).default(1).describe('how many photos each runner sends at the same time'),
-  files: z.array(File).max(0).default([]),
-  origin: z.undefined().optional(),
-});
+export const HttpManifest = z
+  .strictObject({
+    ...identity,
+    kind: z.literal('http'),
+    url: z.url({ protocol: /^https?$/ }).describe('the whole address to which photos are sent'),
+    body: z
+      .enum(['json', 'image', 'form'])
+      .default('json')
+      .describe('how a photo is sent: in a field of a JSON object, as the body, or as a file of a form'),
+    model: Line.optional().describe('the name of the model, as the server knows it'),
+    options: z
+      .record(z.string().regex(/^\w{1,64}$/), z.union([OptionValue, z.record(z.string(), OptionValue)]))
+      .default({})
+      .describe('fields that the server gets with each photo; jobs can change those that are not objects'),
+    keyVariable: z
+      .string()
+      .regex(/^(?!GEN3D_)[A-Z][A-Z0-9_]*$/, 'must be the name of an environment variable without GEN3D_')
+      .optional()
+      .describe('the environment variable that has the API key of the server'),
+    concurrency: z.int().min(1).max(32).default(1).describe('how many photos each runner sends at the same time'),
+    files: z.array(File).max(0).default([]),
+    origin: z.undefined().optional(),
+  })
+  .check(({ value, issues }) => {
+    if (value.body === 'json') return;
+    for (const [name, option] of Object.entries(value.options)) {
+      if (typeof option !== 'object') continue;
+      const message = `is an object, which only the body "json" can send`;
+      issues.push({ code: 'custom', path: ['options', name], message, input: option });
+    }
+  });
 export type HttpManifest = z.infer<typeof HttpManifest>;
 
 const GraphManifest = ManifestWithoutGraphs.check(({ value, issues }) => {

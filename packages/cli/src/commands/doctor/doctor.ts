@@ -52,6 +52,7 @@ async function doctor(command: Command): Promise<void> {
   // The devices can be tested only with all native parts.
   const devices = isComplete ? await findDevices(config) : [];
   if (devices.length > 0) findings.push(deviceFinding(devices, config), ...(await gpuFindings(config)));
+  if (isComplete) findings.push(...(await modelServerFindings(config)));
   const healthy = findings.every(({ level }) => level !== 'problem');
   if (options.json) {
     const models = await Promise.all(bundles.map(describeBundle));
@@ -176,6 +177,19 @@ async function bundleFindings(bundles: readonly InstalledBundle[], { bundle, mat
       return { topic, level: 'problem', text: `configured, but not installed. ${remedy}` };
     }),
   ];
+}
+
+/** Asks the server of a bundle of the kind `http` whether it accepts requests. */
+async function modelServerFindings(config: Config): Promise<Finding[]> {
+  const { findBundle } = await import('@gen3d/engine');
+  const { modelDirs } = await import('@gen3d/weights');
+  const { probeModelServer } = await import('@gen3d/server');
+  // A bundle that cannot be loaded is reported separately.
+  const { manifest } = (await findBundle(config.bundle, modelDirs(config)).catch(() => undefined)) ?? {};
+  if (manifest?.kind !== 'http') return [];
+  const problem = await probeModelServer(manifest);
+  const topic = 'model server';
+  return [problem === undefined ? { topic, level: 'ok', text: manifest.url } : { topic, level: 'problem', text: problem }];
 }
 
 async function offerFindings(config: Config): Promise<Finding[]> {

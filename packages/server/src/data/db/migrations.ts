@@ -81,7 +81,7 @@ const tables = [
     lease_token text, lease_expires_at bigint, lease_ms bigint, runner text,
     prepared integer not null default 0,
     reserved_microusd bigint not null default 0,
-    stage_ms text, bundle text, warnings text, sampler text,
+    stage_ms text, bundle text, warnings text, sampler text, options text,
     taken_over integer not null default 0,
     trace_id text,
     label text,

@@ -234,6 +234,8 @@ interface JobTable {
   warnings: string | null;
   /** `SamplerSettings` as JSON. Null if the request had none. */
   sampler: string | null;
+  /** `JobOptions` as JSON. Null if the request had none that a bundle could pass on. */
+  options: string | null;
   /** 1 if the current attempt took the job over from a runner whose lease expired. */
   taken_over: number;
   /** Trace id of the request that created the job: 32 hexadecimal digits. */

@@ -22,7 +22,17 @@ export interface Claim {
 
 type ClaimedRow = Pick<
   JobRow,
-  'id' | 'account_id' | 'type' | 'image_url' | 'label' | 'sampler' | 'attempt' | 'taken_over' | 'trace_id' | 'stage_ms'
+  | 'id'
+  | 'account_id'
+  | 'type'
+  | 'image_url'
+  | 'label'
+  | 'sampler'
+  | 'options'
+  | 'attempt'
+  | 'taken_over'
+  | 'trace_id'
+  | 'stage_ms'
 > & {
   /** Time since the job was created, on the database's clock. */
   waitedMs: number;
@@ -82,6 +92,7 @@ async function claimFirst(
       'image_url',
       'label',
       'sampler',
+      'options',
       'attempt',
       'taken_over',
       'trace_id',

@@ -16,6 +16,7 @@ import { mayBeCommitted } from '../db/unavailable.js';
 import type { InputStore } from '../inputs/input-store.js';
 import { recordTaskUpdated } from '../webhooks/outbox.js';
 import { truncatedType, unsupportedType } from './failures.js';
+import { storedOptions } from './job-options.js';
 import { enqueueJob, findByOrigin, insertJob, type JobOrigin, labelColumns } from './job-store.js';
 import { availableBalance } from './reservations.js';
 import { hasOpenJobs } from './turn.js';
@@ -106,11 +107,14 @@ export function createJob(
   extras: JobExtras = {},
 ): Promise<AcceptedJob> {
   const { type, idempotency_key: key = null } = request;
-  return acceptJob(stores, accountId, { type, key, image: imageOf(request, stores.inputs), ...extras }, now);
+  const image = imageOf(request, stores.inputs);
+  return acceptJob(stores, accountId, { type, key, image, options: storedOptions(request.options), ...extras }, now);
 }
 
 interface NewJobDetails extends JobExtras, JobOrigin {
   type: string;
+  /** `JobOptions` as JSON. */
+  options: string | null;
   image: JobImage;
 }
 
@@ -124,7 +128,7 @@ interface NewJobDetails extends JobExtras, JobOrigin {
 export async function acceptJob(
   { db, inputs, commits, maxOpenJobs, maxJobsPerDay, estimate, withoutModel }: JobStores,
   accountId: string,
-  { type, key = null, retryOf = null, image, traceId = null, label, sampler }: NewJobDetails,
+  { type, key = null, retryOf = null, image, traceId = null, label, sampler, options }: NewJobDetails,
   now: Time,
 ): Promise<AcceptedJob> {
   const earlier = () => findByOrigin(db, accountId, { key, retryOf });
@@ -166,6 +170,7 @@ export async function acceptJob(
         prepared: stored?.isPrepared ? 1 : 0,
         reserved_microusd: reserved,
         sampler: sampler ? JSON.stringify(sampler) : null,
+        options,
         ...labelColumns(label ?? (image.url === null ? null : labelOfUrl(image.url))),
       };
       const job = await enqueueJob(trx, row, { maxOpenJobs, maxJobsPerDay });

@@ -20,5 +20,8 @@ export const unsupportedType = (type: string): JobFailure =>
     `Jobs of type ${JSON.stringify(truncatedType(type))} are not supported; send ${jobType}`,
   );
 
-export const outOfAttempts = (attempts: number): JobFailure =>
-  new JobFailure('internal_error', `Processing failed ${attempts} times because of errors in the service; try again`);
+/** @param reason why the last attempt failed, if clients may read it */
+export const outOfAttempts = (attempts: number, reason?: string): JobFailure => {
+  const why = reason === undefined ? ' because of errors in the service' : `. ${reason}`;
+  return new JobFailure('internal_error', `Processing failed ${attempts} times${why}; try again`);
+};

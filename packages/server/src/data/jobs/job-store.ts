@@ -124,6 +124,7 @@ const defaults: Omit<JobRow, RequiredColumn> = {
   bundle: null,
   warnings: null,
   sampler: null,
+  options: null,
   taken_over: 0,
   trace_id: null,
   label: null,

@@ -226,7 +226,7 @@ export async function fail(db: Db, lease: Lease, failure: JobFailure, now: Time)
  * attempt. Returns whether another attempt will follow.
  * @throws {LeaseLostError}
  */
-export async function failAttempt(db: Db, lease: Lease, pauseMs: number, now: Time): Promise<boolean> {
+export async function failAttempt(db: Db, lease: Lease, pauseMs: number, now: Time, reason?: string): Promise<boolean> {
   return transaction(db, async (trx) => {
     const job = await leased(trx, lease);
     const again = job.attempt < maxAttempts;
@@ -234,7 +234,7 @@ export async function failAttempt(db: Db, lease: Lease, pauseMs: number, now: Ti
       const change = { ...unleased, lease_expires_at: after(now, pauseMs), lease_ms: pauseMs };
       await trx.updateTable('jobs').set(change).where('id', '=', job.id).execute();
     } else {
-      await endWithout(trx, job, failedWith(outOfAttempts(job.attempt)), now);
+      await endWithout(trx, job, failedWith(outOfAttempts(job.attempt, reason)), now);
     }
     return again;
   });

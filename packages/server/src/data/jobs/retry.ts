@@ -108,16 +108,16 @@ export async function retryJob(
 ): Promise<AcceptedJob | 'unknown' | 'not_retryable'> {
   const job = await stores.db
     .selectFrom('jobs')
-    .select(['id', 'type', 'status', 'finished_at', 'image_url', 'prepared', 'label', 'sampler', 'retry_of'])
+    .select(['id', 'type', 'status', 'finished_at', 'image_url', 'prepared', 'label', 'sampler', 'options', 'retry_of'])
     .where('id', '=', jobId)
     .where('account_id', '=', accountId)
     .executeTakeFirst();
   if (!job) return 'unknown';
   if (!canRetry(job, stores.keepPhotosDays)) return 'not_retryable';
-  const { id, type, status, label, retry_of: retryOf } = job;
+  const { id, type, status, label, options, retry_of: retryOf } = job;
   const sampler = changed ?? (job.sampler === null ? undefined : (JSON.parse(job.sampler) as SamplerSettings));
   const origin = changed || status === 'SUCCEEDED' ? { key: key ?? null } : { retryOf: retryOf ?? id };
-  const details = { type, ...origin, image: imageOf(stores.inputs, job), label, sampler, traceId };
+  const details = { type, ...origin, image: imageOf(stores.inputs, job), label, sampler, options, traceId };
   return acceptJob(stores, accountId, details, now).catch((error: unknown) => {
     if (error instanceof UnreadableImageError && error.isMissing) return 'not_retryable';
     throw error;

@@ -128,6 +128,9 @@ async function start(edges: Edges, options: StartOptions, notify: Notify): Promi
     log,
   });
   runner = working;
+  if (engine instanceof ModelServer) {
+    void engine.probe().then((problem) => problem !== undefined && log.error(problem));
+  }
   const { provider, adapter, rejected, expectedSeconds } = engine.chosen;
   log[routineLevel(config)]({ device: provider, adapter: adapter?.name }, 'device chosen');
   for (const { provider, problem } of rejected) log.debug({ device: provider, problem }, 'device rejected');

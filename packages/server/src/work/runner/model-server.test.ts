@@ -1,19 +1,24 @@
 import { once } from 'node:events';
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { json } from 'node:stream/consumers';
+import { readModel } from '@gen3d/convert';
 import { decode, EngineError, type HttpManifest, problemOfGlb } from '@gen3d/engine';
 import { Manifest } from '@gen3d/engine/bundles';
-import { expect, onTestFinished, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { ballPhoto } from '../../../test/ball-photo.js';
 import { site } from '../../../test/kit.js';
+import { dialects } from '../../../test/model-server-dialects.js';
 import { httpManifest, outsideModel, partsOfGlb } from '../../../test/model-server-kit.js';
 import { TemporaryFailure } from '../stages/stage-failures.js';
 import { ModelServer, type ModelServerOptions } from './model-server.js';
 
-async function modelServer(listener: RequestListener | string, options: Partial<ModelServerOptions> = {}) {
+async function modelServer(
+  listener: RequestListener | string,
+  { path = '/', fields = {}, ...options }: Partial<ModelServerOptions> & { path?: string; fields?: object } = {},
+) {
   const url = typeof listener === 'string' ? listener : await site(listener);
-  const manifest = Manifest.parse(httpManifest(url)) as HttpManifest;
-  const server = new ModelServer({ manifest, timeoutMs: 30_000, rules: { allowPrivateNetwork: false }, ...options });
+  const manifest = Manifest.parse(httpManifest(new URL(path, url).href, fields)) as HttpManifest;
+  const server = new ModelServer({ manifest, timeoutMs: 300_000, rules: { allowPrivateNetwork: false }, ...options });
   onTestFinished(() => server.close());
   return server;
 }
@@ -31,20 +36,23 @@ const forms: Record<string, (model: Buffer, request: IncomingMessage, response: 
 test.each(Object.keys(forms))('a model that the server returns as %s is checked, credited and drawn', async (form) => {
   const model = await outsideModel();
   let sent: { image?: string } = {};
-  const server = await modelServer(async (request, response) => {
-    if (request.method === 'POST') {
-      expect(request.url).toBe('/v1/3d/generations');
-      sent = (await json(request)) as object;
-    }
-    forms[form]!(model, request, response);
-  });
+  const server = await modelServer(
+    async (request, response) => {
+      if (request.method === 'POST') {
+        expect(request.url).toBe('/make?a=1');
+        sent = (await json(request)) as object;
+      }
+      forms[form]!(model, request, response);
+    },
+    { path: '/make?a=1' },
+  );
   const photo = await decode(ballPhoto());
   const { glb, thumbnail, transparentThumbnail, stats } = await server.generate(photo, {
     sampler: { seed: 7, steps: 9 },
   });
 
   const { image = '', ...others } = sent;
-  expect(others).toEqual({ model: 'trellis2-4b', response_format: 'b64_json', seed: 7, step: 9 });
+  expect(others).toEqual({ model: 'trellis2-4b', seed: 7, step: 9 });
   const received = await decode(Buffer.from(image, 'base64'));
   expect(Buffer.compare(received.image.data, photo.image.data)).toBe(0);
 
@@ -72,7 +80,8 @@ test.each<[string, (response: ServerResponse) => unknown, RegExp]>([
     /HTTP 422, no object/,
   ],
   ['returns no model', (response) => sendJson(response, { data: [{}] }), /neither a model nor its URL/],
-  ['returns something else', (response) => response.end('<html>'), /neither a model nor its URL/],
+  ['returns something else', (response) => response.end('<html>'), /not a GLB/],
+  ['returns text', (response) => response.end('{"status":"ok"}'), /neither a model nor its URL/],
   ['returns another file', (response) => sendJson(response, { data: [{ b64_json: 'AAAA' }] }), /not a GLB/],
   ['returns half a model', async (response) => response.end((await outsideModel()).subarray(0, 5_000)), /incomplete/],
   ['returns an invalid model', async (response) => response.end(await invalidModel()), /invalid GLB: .*MAX_MISMATCH/],
@@ -94,7 +103,7 @@ test.each<[string, (response: ServerResponse) => unknown, RegExp]>([
   expect(error).toMatchObject({ code: 'inference_failed', message: expect.stringMatching(message) });
 });
 
-test.each([401, 404, 429, 503])('while the server returns HTTP %i, the job waits', async (status) => {
+test.each([401, 409, 429, 503])('while the server returns HTTP %i, the job waits', async (status) => {
   const server = await modelServer((_, response) => sendJson(response, { error: 'not now' }, status));
   const generated = server.generate(await decode(ballPhoto()));
   await expect(generated).rejects.toBeInstanceOf(TemporaryFailure);
@@ -116,6 +125,94 @@ test.each<[string, RequestListener, RegExp]>([
   expect(error).not.toBeInstanceOf(TemporaryFailure);
   expect(error).not.toBeInstanceOf(EngineError);
   expect(String(error)).toMatch(message);
+});
+
+describe.each(dialects)('$name', ({ path, manifest, key, listener }) => {
+  const fields = { model: undefined, ...manifest };
+  const seen: object[] = [];
+  const open = async (at = path) => {
+    const model = await outsideModel();
+    seen.length = 0;
+    return modelServer(
+      listener(model, (request) => seen.push(request)),
+      { path: at, fields },
+    );
+  };
+  beforeEach(() => {
+    vi.stubEnv('MODEL_SERVER_KEY', key);
+  });
+  afterEach(() => {
+    vi.unstubAllEnvs();
+  });
+
+  test('makes a model, with the options of the manifest and of the job', async () => {
+    const server = await open();
+    expect(await server.probe()).toBeUndefined();
+    const changed = Object.fromEntries(Object.keys(manifest.options ?? {}).map((name) => [name, '1024']));
+    const options = { ...changed, bg_removal: 'threshold', unlisted: 'value' };
+    const { glb } = await server.generate(await decode(ballPhoto()), { sampler: { seed: 3_000_000_000 }, options });
+    expect(await problemOfGlb(glb)).toBeUndefined();
+    const [request] = seen as [Record<string, unknown>];
+    expect(Number(request.seed)).toBe(3_000_000_000 - 2 ** 31);
+    expect(request).not.toHaveProperty('unlisted');
+    for (const [name, value] of Object.entries(manifest.options ?? {})) {
+      const expected = typeof value === 'object' ? value : name === 'bg_removal' ? 'threshold' : '1024';
+      expect(String(JSON.stringify(request[name])).replaceAll('"', '')).toBe(
+        JSON.stringify(expected).replaceAll('"', ''),
+      );
+    }
+  });
+
+  test('is not waited for at a wrong address, and the error has its words', async () => {
+    const server = await open('/v2/3d');
+    expect(await server.probe()).toMatch(/\/v2\/3d returned HTTP 404.*Correct url or model in the manifest/);
+    const error = await server.generate(await decode(ballPhoto())).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ code: 'inference_failed', message: expect.stringMatching(/is wrong: HTTP 404/) });
+    expect((error as Error).message).not.toContain('127.0.0.1');
+  });
+
+  test.runIf(key)('is waited for while its key is missing, and the log says which', async () => {
+    vi.stubEnv('MODEL_SERVER_KEY', undefined);
+    const server = await open();
+    expect(await server.probe()).toMatch(/HTTP 401, .*\. MODEL_SERVER_KEY is not set$/);
+    await expect(server.generate(await decode(ballPhoto()))).rejects.toBeInstanceOf(TemporaryFailure);
+  });
+});
+
+test('a key is sent to the origin of the server only', async () => {
+  vi.stubEnv('MODEL_SERVER_KEY', 'secret');
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const keys: unknown[] = [];
+  const model = await outsideModel();
+  const elsewhere = await site(({ headers }, response) => {
+    keys.push(headers.authorization);
+    response.end(model);
+  });
+  const server = await modelServer(
+    ({ headers }, response) => {
+      keys.push(headers.authorization);
+      sendJson(response, { data: [{ url: `${elsewhere}/model.glb` }] });
+    },
+    { fields: { keyVariable: 'MODEL_SERVER_KEY' }, rules: { allowPrivateNetwork: true } },
+  );
+  await server.generate(await decode(ballPhoto()));
+  expect(keys).toEqual(['Bearer secret', undefined]);
+});
+
+test('a model with more triangles than allowed is simplified on arrival', async () => {
+  const server = await modelServer(async (_, response) => response.end(await outsideModel()));
+  const { glb } = await server.generate(await decode(ballPhoto()), { maxTriangles: 500 });
+  expect(await problemOfGlb(glb)).toBeUndefined();
+  const { parts } = await readModel(glb);
+  expect(parts.reduce((sum, { indices }) => sum + indices.length / 3, 0)).toBeLessThanOrEqual(500);
+  expect(partsOfGlb(Buffer.from(glb)).asset.extras.bundles).toMatchObject([{ name: 'outside' }]);
+});
+
+test('a model that declares more than it has is refused before it takes memory', async () => {
+  const text = (await outsideModel()).toString('latin1');
+  const bomb = Buffer.from(text.replace(/(?<="count":)\d{3}/, '999'), 'latin1');
+  const server = await modelServer((_, response) => response.end(bomb));
+  await expect(server.generate(await decode(ballPhoto()))).rejects.toThrow(/accessor \d declares [\d,]+ bytes/);
 });
 
 test('an aborted request closes its connection', async () => {

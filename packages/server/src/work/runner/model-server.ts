@@ -1,4 +1,7 @@
-import { ConversionError, readModel } from '@gen3d/convert';
+import { closeSync, openSync, writeSync } from 'node:fs';
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import {
   type ChosenDevice,
   type DecodedPhoto,
@@ -6,33 +9,32 @@ import {
   encode,
   type HttpManifest,
   type PoolGenerateOptions,
-  problemOfGlb,
-  renderPartThumbnails,
 } from '@gen3d/engine';
-import { quoted } from '@gen3d/schema';
 import { Agent, type Dispatcher, request } from 'undici';
-import { z } from 'zod';
 import type { TargetRules } from '../../base/net/address.js';
 import { guardedAgent } from '../../base/net/guarded-agent.js';
 import { readBody } from '../../base/net/read-body.js';
-import { TemporaryFailure } from '../stages/stage-failures.js';
+import { AttemptFailure, TemporaryFailure } from '../stages/stage-failures.js';
+import { ModelReader, modelFiles } from './model-reader.js';
+import { type ModelRequest, type ModelWishes, modelRequest } from './model-request.js';
+import { describeError, ModelResponse, parseJson } from './model-response.js';
 import type { ModelMaker } from './runner.js';
 
 const mebibyte = 1024 ** 2;
 const connectTimeoutMs = 15_000;
-/** A model of this size and its copies take about 0.5 GB of the 1.3 GB that a runner reserves for its first job. */
-export const maxModelBytes = 64 * mebibyte;
+const probeTimeoutMs = 10_000;
+/** TRELLIS.2 returns 180 MB for its default of 5.5 million triangles. LocalAI's limit for its own files is the same. */
+export const maxReceivedBytes = 512 * mebibyte;
 const maxErrorBytes = 64 * 1024;
+/** A response with a URL is shorter. */
+const maxUrlBytes = 64 * 1024;
 
 /** An operator can resolve these: the server is not running, overloaded, elsewhere, or needs a key. */
 const temporaryCodes =
   /^(ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|UND_ERR_CONNECT_TIMEOUT)$/;
-const temporaryStatuses = new Set([401, 403, 404, 429, 502, 503, 504]);
-
-const Generated = z.object({
-  data: z.tuple([z.object({ b64_json: z.string().nullish(), url: z.string().nullish() })]).rest(z.unknown()),
-});
-const Refused = z.object({ error: z.union([z.string(), z.object({ message: z.string() })]) });
+const temporaryStatuses = new Set([401, 403, 409, 429, 502, 503, 504]);
+/** Waiting does not help: the server has no such address, or does not know the model that the bundle names. */
+const wrongAddressStatuses = new Set([404, 405]);
 
 export interface ModelServerOptions {
   manifest: HttpManifest;
@@ -40,7 +42,7 @@ export interface ModelServerOptions {
   timeoutMs: number;
   /** Where a model may be, if the server returns a URL of another origin than its own. */
   rules: TargetRules;
-  /** Default: `maxModelBytes`. */
+  /** Default: `maxReceivedBytes`. */
   maxBytes?: number;
 }
 
@@ -48,167 +50,213 @@ const refused = (message: string, cause?: unknown) => new EngineError('inference
 
 /**
  * Makes models on a server that the operator runs, named by a bundle of the kind `http`: docs/bundles.md. The operator
- * chose the server, so it may be at any address. The file that it returns is not trusted: it is limited in size, checked
- * by Khronos's validator, and gets a thumbnail of ours.
+ * chose the server, so it may be at any address. The file that it returns is not trusted: it is streamed to disk, and
+ * read, simplified, validated and drawn in a process of its own.
  *
  * While the server is unavailable, the jobs wait and lose no attempt. A request that fails in any other way, or takes too
- * long, counts as an attempt, unless the server refuses the photo: then the job fails.
+ * long, counts as an attempt, unless the server refuses the photo or has no such address: then the job fails.
  */
 export class ModelServer implements ModelMaker {
   /** Always the CPU, because the networks run elsewhere. */
   readonly chosen: ChosenDevice = { provider: 'cpu', rejected: [] };
   readonly #options: ModelServerOptions;
   readonly #endpoint: URL;
+  readonly #reader = new ModelReader();
   // The server responds after minutes. Connections are not reused, because it may have closed them in the meantime.
   readonly #agent = new Agent({ connect: { timeout: connectTimeoutMs }, headersTimeout: 0, pipelining: 0 });
   readonly #guarded: Agent;
 
   constructor(options: ModelServerOptions) {
     this.#options = options;
-    this.#endpoint = new URL('v1/3d/generations', options.manifest.url.replace(/\/*$/, '/'));
+    this.#endpoint = new URL(options.manifest.url);
     this.#guarded = guardedAgent({ connectTimeoutMs, ...options.rules });
   }
 
-  async generate(photo: DecodedPhoto, { sampler, onProgress, signal }: PoolGenerateOptions = {}) {
-    const { name, license, model } = this.#options.manifest;
+  /**
+   * Sends a request without a photo, which no server makes a model from. Returns a sentence for the operator if the server
+   * cannot be used, for example because its address is wrong.
+   */
+  async probe(): Promise<string | undefined> {
+    const { url, headers, body } = modelRequest(this.#options.manifest, undefined);
+    const signal = AbortSignal.timeout(probeTimeoutMs);
+    try {
+      const response = await this.#send(url, this.#agent, signal, { headers, body });
+      response.body.on('error', () => {}).destroy();
+      return undefined;
+    } catch (error) {
+      if (error instanceof RefusedRequest && !wrongAddressStatuses.has(error.status)) return undefined;
+      if (error instanceof RefusedRequest) return error.forOperator;
+      if (error instanceof TemporaryFailure) return error.message;
+      const reason = signal.aborted ? 'it does not respond' : ((error as { code?: string }).code ?? String(error));
+      return `${this.#name} cannot be reached: ${reason}`;
+    }
+  }
+
+  async generate(
+    photo: DecodedPhoto,
+    { sampler, options, maxTriangles = 40_000, onProgress, signal: canceled }: PoolGenerateOptions & ModelWishes = {},
+  ) {
+    const { manifest, timeoutMs } = this.#options;
+    const { name, license } = manifest;
+    const timeout = AbortSignal.timeout(timeoutMs);
+    const signal = canceled ? AbortSignal.any([canceled, timeout]) : timeout;
     const start = performance.now();
-    const image = Buffer.from(await encode(photo)).toString('base64');
-    const received = await this.#request(
-      {
-        ...(model !== undefined && { model }),
-        image,
-        response_format: 'b64_json',
-        ...(sampler?.seed !== undefined && { seed: sampler.seed }),
-        ...(sampler?.steps !== undefined && { step: sampler.steps }),
-      },
-      signal,
-    );
-    const write = performance.now();
-    onProgress?.(0.9, { running: 'write', deviceMs: 0, deviceWaitMs: 0 });
-    const { parts, materials } = await checkedModel(received);
-    const { license: terms, source } = license.weights;
-    const glb = withCredit(received, { name, license: terms, source });
-    const thumbnail = performance.now();
-    signal?.throwIfAborted();
-    const { jpeg, webp } = await renderPartThumbnails(parts, materials);
-    const end = performance.now();
-    onProgress?.(1, { running: undefined, deviceMs: 0, deviceWaitMs: 0 });
-    return {
-      glb,
-      thumbnail: jpeg,
-      transparentThumbnail: webp,
-      deviceMs: 0,
-      engineMs: end - start,
-      stats: {
+    const folder = await mkdtemp(join(tmpdir(), 'gen3d-model-'));
+    const file = (which: keyof typeof modelFiles) => join(folder, modelFiles[which]);
+    try {
+      await this.#receive(modelRequest(manifest, await encode(photo), { sampler, options }), file('received'), signal);
+      const write = performance.now();
+      onProgress?.(0.9, { running: 'write', deviceMs: 0, deviceWaitMs: 0 });
+      const { license: terms, source } = license.weights;
+      await this.#reader.read({ folder, maxTriangles, credit: { name, license: terms, source } }, signal);
+      const [glb, thumbnail, transparentThumbnail] = await Promise.all([
+        readFile(file('glb')),
+        readFile(file('thumbnail')),
+        readFile(file('transparentThumbnail')),
+      ]);
+      const end = performance.now();
+      onProgress?.(1, { running: undefined, deviceMs: 0, deviceWaitMs: 0 });
+      const stats = {
         bundle: name,
         warnings: [],
         outlineOverlap: undefined,
-        stageMs: { encode: write - start, write: thumbnail - write, thumbnail: end - thumbnail },
-      },
-    };
+        stageMs: { encode: write - start, write: end - write },
+      };
+      return { glb, thumbnail, transparentThumbnail, deviceMs: 0, engineMs: end - start, stats };
+    } catch (error) {
+      canceled?.throwIfAborted();
+      if (!timeout.aborted) throw error;
+      throw new AttemptFailure(`The model server took longer than ${timeoutMs / 1_000} s`, { cause: error });
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
   }
 
   async close(): Promise<void> {
     await Promise.all([this.#agent.destroy(), this.#guarded.destroy()]);
   }
 
-  async #request(body: object, canceled: AbortSignal | undefined): Promise<Uint8Array> {
-    const { manifest, timeoutMs } = this.#options;
-    const server = `the model server of ${manifest.name} at ${this.#endpoint.origin}`;
-    const timeout = AbortSignal.timeout(timeoutMs);
-    const signal = canceled ? AbortSignal.any([canceled, timeout]) : timeout;
+  /** Names the server in the operator's log. Jobs' errors do not have its address. */
+  get #name(): string {
+    return `the model server of ${this.#options.manifest.name} at ${this.#endpoint.href}`;
+  }
+
+  /** Writes what the server returns for a photo to a file: a GLB, or JSON that has one. */
+  async #receive({ url, headers, body }: ModelRequest, file: string, signal: AbortSignal): Promise<void> {
     try {
-      const response = await this.#send(this.#endpoint, this.#agent, signal, server, JSON.stringify(body));
-      if (response.subarray(0, 4).toString('latin1') === 'glTF') return response;
-      const { b64_json, url } = parse(Generated, response)?.data[0] ?? {};
-      if (b64_json) return Buffer.from(b64_json, 'base64');
-      if (!url || !URL.canParse(url, this.#endpoint.href))
-        throw refused('The model server returned neither a model nor its URL.');
-      const target = new URL(url, this.#endpoint);
-      const isOwn = target.origin === this.#endpoint.origin;
-      return await this.#send(target, isOwn ? this.#agent : this.#guarded, signal, server);
+      await this.#save(await this.#send(url, this.#agent, signal, { headers, body }), file);
+      const modelUrl = await urlIn(file);
+      if (modelUrl === undefined) return;
+      if (!URL.canParse(modelUrl, url.href)) throw refused('The model server returned a URL that is not valid.');
+      const target = new URL(modelUrl, url);
+      const isOwn = target.origin === url.origin;
+      await this.#save(await this.#send(target, isOwn ? this.#agent : this.#guarded, signal), file);
     } catch (error) {
-      canceled?.throwIfAborted();
-      if (timeout.aborted) throw new Error(`${server} took longer than ${timeoutMs / 1_000} s`, { cause: error });
-      const { code } = error as { code?: unknown };
-      if (code === 'GEN3D_FORBIDDEN_ADDRESS') {
-        throw refused(
-          'The model server returned a URL that has no public address. Ask the operator to allow it.',
-          error,
-        );
-      }
-      if (typeof code === 'string' && temporaryCodes.test(code)) {
-        throw new TemporaryFailure(`${server} cannot be reached (${code})`, { cause: error });
-      }
-      throw error;
+      if (error instanceof RefusedRequest) throw refused(error.message, error.forOperator);
+      throw this.#explained(error);
     }
   }
 
-  /** Sends a POST with `body`, or else a GET, and reads the response. */
-  async #send(url: URL, dispatcher: Dispatcher, signal: AbortSignal, server: string, body?: string): Promise<Buffer> {
-    const { maxBytes = maxModelBytes } = this.#options;
+  #explained(error: unknown): unknown {
+    const { code } = error as { code?: unknown };
+    if (code === 'GEN3D_FORBIDDEN_ADDRESS') {
+      return refused(
+        'The model server returned a URL that has no public address. Ask the operator to allow it.',
+        error,
+      );
+    }
+    if (typeof code === 'string' && temporaryCodes.test(code)) {
+      return new TemporaryFailure(`${this.#name} cannot be reached (${code})`, { cause: error });
+    }
+    return error;
+  }
+
+  /** Sends a POST with a body, or else a GET. The API key is for the server's own origin only. */
+  async #send(
+    url: URL,
+    dispatcher: Dispatcher,
+    signal: AbortSignal,
+    { headers, body }: Partial<ModelRequest> = {},
+  ): Promise<Dispatcher.ResponseData> {
+    const { keyVariable } = this.#options.manifest;
+    const key = keyVariable === undefined ? undefined : process.env[keyVariable];
     const response = await request(url, {
       dispatcher,
       signal,
       method: body === undefined ? 'GET' : 'POST',
       headers: {
-        accept: 'application/json, model/gltf-binary',
-        'content-type': 'application/json',
-        'user-agent': 'gen3d',
+        ...headers,
+        ...(key && url.origin === this.#endpoint.origin && { authorization: `Bearer ${key}` }),
       },
       ...(body !== undefined && { body }),
     });
-    const { statusCode, headers } = response;
-    // Destroying the body emits an error. The cause is already reported.
+    const { statusCode: status } = response;
+    if (status === 200) return response;
     response.body.on('error', () => {});
-    const announced = Number(headers['content-length']);
+    const tooLarge = () => refused(`The model server returned HTTP ${status}.`);
+    const text = await readBody(response.body, { announced: Number.NaN, maxBytes: maxErrorBytes, tooLarge });
+    const what = describeError(status, text);
+    if (temporaryStatuses.has(status))
+      throw new TemporaryFailure(`${this.#name} returned ${what}${this.#keyHint(status)}`);
+    if (status >= 400 && status < 500) throw new RefusedRequest(status, what, this.#name);
+    throw new AttemptFailure(`The model server returned ${what}`);
+  }
+
+  #keyHint(status: number): string {
+    if (status !== 401 && status !== 403) return '';
+    const { keyVariable } = this.#options.manifest;
+    if (keyVariable === undefined) return '. If it needs an API key, name its environment variable as keyVariable';
+    return process.env[keyVariable] ? `. Check the key in ${keyVariable}` : `. ${keyVariable} is not set`;
+  }
+
+  /** Streams a response to a file. Never pauses, for the same reason as `readBody`. */
+  async #save({ headers, body }: Dispatcher.ResponseData, path: string): Promise<void> {
+    const { maxBytes = maxReceivedBytes } = this.#options;
+    // Destroying the body emits an error. The cause is already reported.
+    body.on('error', () => {});
     const tooLarge = () => refused(`The model server returned more than ${Math.round(maxBytes / mebibyte)} MiB.`);
-    // In JSON, a model takes a third more.
-    if (statusCode === 200) return readBody(response.body, { announced, maxBytes: maxBytes * 1.4, tooLarge });
-    const text = await readBody(response.body, { announced, maxBytes: maxErrorBytes, tooLarge });
-    const error = parse(Refused, text)?.error;
-    const message = typeof error === 'string' ? error : error?.message;
-    const what = `HTTP ${statusCode}${message === undefined ? '' : `, ${quoted(message)}`}`;
-    if (temporaryStatuses.has(statusCode)) throw new TemporaryFailure(`${server} returned ${what}`);
-    if (statusCode >= 400 && statusCode < 500)
-      throw refused(`The model server refused the photo: ${what}. Try another photo.`);
-    throw new Error(`${server} returned ${what}`);
+    if (Number(headers['content-length']) > maxBytes) {
+      body.destroy();
+      throw tooLarge();
+    }
+    const file = openSync(path, 'w', 0o600);
+    try {
+      let size = 0;
+      for await (const chunk of body as AsyncIterable<Uint8Array>) {
+        size += chunk.length;
+        if (size > maxBytes) throw tooLarge();
+        writeSync(file, chunk);
+      }
+    } finally {
+      closeSync(file);
+    }
   }
 }
 
-function parse<T>(schema: z.ZodType<T>, bytes: Buffer): T | undefined {
-  try {
-    return schema.safeParse(JSON.parse(bytes.toString())).data;
-  } catch {
-    return undefined;
+/** The server refused a request, in its own words. */
+class RefusedRequest extends Error {
+  override readonly name = 'RefusedRequest';
+  /** Also names the address. */
+  readonly forOperator: string;
+
+  constructor(
+    readonly status: number,
+    what: string,
+    server: string,
+  ) {
+    const isWrongAddress = wrongAddressStatuses.has(status);
+    super(
+      isWrongAddress
+        ? `The address of the model server, or the model's name, is wrong: ${what}. Ask the operator to correct the bundle.`
+        : `The model server refused the photo: ${what}. Try another photo.`,
+    );
+    this.forOperator = `${server} returned ${what}${isWrongAddress ? '. Correct url or model in the manifest: jobs fail until then' : ''}`;
   }
 }
 
-/** @throws {EngineError} if the file is not a valid GLB with triangles, or needs extensions or other files */
-async function checkedModel(glb: Uint8Array) {
-  const model = await readModel(glb).catch((error: unknown) => {
-    if (!(error instanceof ConversionError)) throw error;
-    throw refused(`The model server returned a file that cannot be used. ${error.message}.`, error);
-  });
-  const problem = await problemOfGlb(glb);
-  if (problem === undefined) return model;
-  throw refused(`The model server returned an invalid GLB: ${quoted(problem)}. Ask the operator to check the server.`);
-}
-
-const headerBytes = 20;
-
-/** Names the origin and the terms in the file's JSON, as the engine does in its files. Everything else stays as it is. */
-function withCredit(glb: Uint8Array, credit: { name: string; license: string; source: string }): Uint8Array {
-  const file = Buffer.from(glb.buffer, glb.byteOffset, glb.byteLength);
-  const jsonEnd = headerBytes + file.readUInt32LE(12);
-  const gltf = JSON.parse(file.toString('utf8', headerBytes, jsonEnd)) as { asset: { extras?: unknown } };
-  const { extras } = gltf.asset;
-  gltf.asset.extras = { ...(typeof extras === 'object' ? extras : undefined), bundles: [credit] };
-  const json = Buffer.from(JSON.stringify(gltf));
-  const padding = Buffer.alloc(-json.length & 3, ' ');
-  const rest = file.subarray(jsonEnd, file.readUInt32LE(8));
-  const header = Buffer.from(file.subarray(0, headerBytes));
-  header.writeUInt32LE(json.length + padding.length, 12);
-  header.writeUInt32LE(headerBytes + json.length + padding.length + rest.length, 8);
-  return Buffer.concat([header, json, padding, rest]);
+/** Returns the model's URL, if the file is a response with one. */
+async function urlIn(file: string): Promise<string | undefined> {
+  if ((await stat(file)).size > maxUrlBytes) return undefined;
+  const { b64_json, url } = parseJson(ModelResponse, await readFile(file))?.data[0] ?? {};
+  return (!b64_json && url) || undefined;
 }

@@ -20,6 +20,7 @@ import { isUnavailable, mayBeCommitted } from '../../data/db/unavailable.js';
 import type { InputStore } from '../../data/inputs/input-store.js';
 import { claim } from '../../data/jobs/claim.js';
 import { JobFailure } from '../../data/jobs/failures.js';
+import type { JobOptions } from '../../data/jobs/job-options.js';
 import { succeed } from '../../data/jobs/lifecycle.js';
 import type { StageTimes } from '../../data/jobs/stage-times.js';
 import type { FromChild, MeshOptions } from '../processes/messages.js';
@@ -40,7 +41,7 @@ const storeTimeoutMs = 11 * 60_000;
 export interface ModelMaker {
   generate(
     photo: DecodedPhoto,
-    options: PoolGenerateOptions,
+    options: PoolGenerateOptions & { options?: JobOptions | undefined },
   ): Promise<
     Pick<PoolGenerated, 'glb' | 'thumbnail' | 'transparentThumbnail' | 'engineMs' | 'deviceMs'> & {
       stats: Pick<GenerateStats, 'bundle' | 'warnings' | 'outlineOverlap'> & { stageMs: StageTimes };
@@ -212,8 +213,9 @@ export class Runner {
       notifyStage(running);
     };
     const sampler = job.sampler === null ? undefined : (JSON.parse(job.sampler) as SamplerSettings);
+    const options = job.options === null ? undefined : (JSON.parse(job.options) as JobOptions);
     const { stats, engineMs, deviceMs, ...files } = await engine
-      .generate(photo, { ...meshOptions, sampler, onProgress, signal: abort.signal })
+      .generate(photo, { ...meshOptions, sampler, options, onProgress, signal: abort.signal })
       .catch(throwAsFailure)
       .finally(() => notify({ type: 'inferred', jobId: job.id }));
     this.#engineMs += engineMs;

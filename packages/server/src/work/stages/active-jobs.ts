@@ -10,7 +10,13 @@ import { type ClaimedJob, release, releaseUnknown, renew, stillHeld } from '../.
 import { JobFailure } from '../../data/jobs/failures.js';
 import { advance, fail, failAttempt, type Lease, LeaseLostError, prepareAgain } from '../../data/jobs/lifecycle.js';
 import type { FromChild } from '../processes/messages.js';
-import { GaveWayError, StageTimeoutError, TemporaryFailure, withStageTimeout } from './stage-failures.js';
+import {
+  AttemptFailure,
+  GaveWayError,
+  StageTimeoutError,
+  TemporaryFailure,
+  withStageTimeout,
+} from './stage-failures.js';
 
 /** How often a process checks whether its jobs were canceled. */
 const watchMs = 500;
@@ -246,7 +252,8 @@ export class ActiveJobs {
       }
     } else {
       log.error({ ...about, ...failureReason(error) }, 'the attempt failed unexpectedly');
-      const again = await failAttempt(db, job.lease, failedAttemptPauseMs, currentTime(db));
+      const reason = error instanceof AttemptFailure ? error.message : undefined;
+      const again = await failAttempt(db, job.lease, failedAttemptPauseMs, currentTime(db), reason);
       if (!again) notify({ type: 'finished', jobId: job.id, status: 'FAILED' });
       notify({ type: 'changed' });
     }

@@ -3,6 +3,11 @@ export class TemporaryFailure extends Error {
   override readonly name = 'TemporaryFailure';
 }
 
+/** An attempt failed for a reason that clients may read, such as another server's error. The job can be tried again. */
+export class AttemptFailure extends Error {
+  override readonly name = 'AttemptFailure';
+}
+
 /** An attempt ends because another account needs its slot. It counts, and the job can be claimed again after a pause. */
 export class GaveWayError extends Error {
   override readonly name = 'GaveWayError';

@@ -1,0 +1,68 @@
+import { createRequire } from 'node:module';
+import { EngineError } from '@gen3d/engine';
+import { Child, ExitError, forkModule } from '@gen3d/engine/rpc';
+import { decoderEnvironment } from '../preparation/sandbox.js';
+
+/** The files of a folder, in which a model server's file becomes a model. */
+export const modelFiles = {
+  /** What the server returned. */
+  received: 'received',
+  glb: 'model.glb',
+  thumbnail: 'thumbnail.jpg',
+  transparentThumbnail: 'thumbnail.webp',
+} as const;
+
+export interface ReadRequest {
+  /** Has the file `received`; the process adds the others. */
+  folder: string;
+  /** A model with more is simplified. */
+  maxTriangles: number;
+  /** Is added to the model's credits. */
+  credit: { name: string; license: string; source: string };
+}
+
+/** The server calls this function of the process, once. */
+export interface ModelReaderFunctions {
+  /** @throws {EngineError} `inference_failed` if there is no valid model in the file */
+  read(request: ReadRequest): void;
+}
+
+/** The package's name finds the module from the built package and from the sources. */
+const readerFile = createRequire(import.meta.url).resolve('@gen3d/server/model-reader');
+/** The JSON of a model has its own limit. Most of the memory is outside this heap, and limited by what a model declares. */
+const maxHeapMebibytes = 1_024;
+
+/**
+ * Reads files of a model server in child processes, one after the other, because a large one takes 1 GB. The process that
+ * renews leases never waits for them, and a file that ends its process costs only its own job.
+ */
+export class ModelReader {
+  #previous: Promise<unknown> = Promise.resolve();
+
+  /** @throws {EngineError} `inference_failed` if there is no valid model in the file */
+  read(request: ReadRequest, signal: AbortSignal): Promise<void> {
+    const reading = this.#previous.then(() => this.#read(request, signal));
+    this.#previous = reading.catch(() => {});
+    return reading;
+  }
+
+  async #read(request: ReadRequest, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    const options = { env: decoderEnvironment(), execArgv: [`--max-old-space-size=${maxHeapMebibytes}`] };
+    const child = new Child<ModelReaderFunctions>('model reader', () => forkModule(readerFile, options));
+    const kill = () => void child.kill();
+    signal.addEventListener('abort', kill);
+    try {
+      await child.call('read', request);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!(error instanceof ExitError)) throw error;
+      const message =
+        'The file of the model server ended the process that read it. Ask the operator to check the server.';
+      throw new EngineError('inference_failed', message, { cause: error });
+    } finally {
+      signal.removeEventListener('abort', kill);
+      await child.kill();
+    }
+  }
+}
