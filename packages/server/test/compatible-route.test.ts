@@ -1,33 +1,95 @@
-// Requests are written after the documentation of LocalAI's /3d/generations.
+// Each request follows a client of another server, or the specification that the client follows; the sources of the
+// servers are named in model-server-dialects.ts.
 import { expect, test } from 'vitest';
 import { asDataUri, ballPhoto, transparentPhoto } from './ball-photo.js';
-import { imageJob, readJob, smallModels, startServer, until } from './kit.js';
+import { finishedJob, imageJob, readJob, smallModels, startServer, until } from './kit.js';
 
 const compatible = () => startServer({ ...smallModels, workers: 1, compat: true });
 type Generated = { id: string; created: number; data: { url?: string; b64_json?: string }[] };
 
 test('without --compat, the routes of other servers do not exist', async () => {
   const server = await startServer();
-  for (const path of ['/v1/3d/generations', '/3d/generations']) {
+  for (const path of ['/v1/3d/generations', '/api/v1/3d/generations', '/3d/generations', '/v1/models']) {
     expect(await server.call('POST', path, { image: asDataUri(ballPhoto()) })).toMatchObject({ status: 404 });
   }
 });
 
-test('a request waits for its job, and gets the model as a URL or in base64', async () => {
+test('clients of LocalAI get a URL or base64, and those of Lemonade and trellis2.c the file', async () => {
   const server = await compatible();
+  const post = (path: string, body: string | Uint8Array<ArrayBuffer>, type = 'application/json') =>
+    fetch(`${server.url}${path}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${server.apiKey}`, 'content-type': type },
+      body,
+    });
   const image = ballPhoto().toString('base64');
-  const first = await server.call('POST', '/3d/generations', { model: 'trellis2-4b', image, quality: '512', seed: 7 });
+
+  // mudler/LocalAI 82c191afa, docs/content/features/3d-generation.md:91 and :105
+  const localAi = { model: 'trellis2-4b', image, quality: '512' };
+  const first = await post('/3d/generations', JSON.stringify(localAi));
   expect(first.status).toBe(200);
-  const { id, created, data } = first.body as Generated;
+  const { id, created, data } = (await first.json()) as Generated;
   expect(created).toBeCloseTo(Date.now() / 1_000, -2);
   const task = await readJob(server.call, id);
   expect(data).toEqual([{ url: task.model_urls?.glb }]);
+  const model = Buffer.from(await (await fetch(task.model_urls!.glb)).arrayBuffer());
+  const inline = await post('/3d/generations', JSON.stringify({ ...localAi, response_format: 'b64_json' }));
+  const text = await inline.text();
+  expect(Number(inline.headers.get('content-length'))).toBe(text.length);
+  const [{ b64_json = '' } = {}] = (JSON.parse(text) as Generated).data;
+  expect(Buffer.from(b64_json, 'base64').equals(model)).toBe(true);
 
-  const inline = { model: 'trellis2-4b', image: asDataUri(ballPhoto()), response_format: 'b64_json' };
-  const second = await server.call('POST', '/v1/3d/generations', inline);
-  const [{ b64_json = '' } = {}] = (second.body as Generated).data;
-  const model = await fetch(task.model_urls!.glb);
-  expect(Buffer.from(b64_json, 'base64').equals(Buffer.from(await model.arrayBuffer()))).toBe(true);
+  const isModel = async (response: Response) => {
+    expect(response.headers.get('content-type')).toBe('model/gltf-binary');
+    expect(Buffer.from(await response.arrayBuffer()).equals(model)).toBe(true);
+  };
+  // lemonade-sdk/lemonade e385039ed, src/app/src/renderer/components/panels/Model3DPanel.tsx:81
+  const lemonade = { model: 'TRELLIS-3D', image, resolution: 512, bg_removal: 'birefnet' };
+  await isModel(await post('/api/v1/3d/generations', JSON.stringify(lemonade)));
+  await isModel(await post('/v1/3d/generations', JSON.stringify({ ...lemonade, response_format: 'glb' })));
+  expect((await post('/v1/3d/generations', JSON.stringify({ ...lemonade, response_format: 'obj' }))).status).toBe(400);
+  // Quartermaster, section 4 of its wiki article about 3D generation
+  const photo = new Uint8Array(ballPhoto());
+  await isModel(await post('/v1/3d/generations?model=trellis-2-4b&texture_size=1024', photo, 'image/png'));
+});
+
+test('with Prefer: respond-async, a client polls as HT-compat 1.0 says', async () => {
+  const server = await compatible();
+  const authorization = `Bearer ${server.apiKey}`;
+  const submit = async (image_url: string) => {
+    const response = await fetch(`${server.url}/v1/3d/generations`, {
+      method: 'POST',
+      headers: { authorization, prefer: 'respond-async', 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'trellis-image-large', image_url, output_format: 'glb', n: 1 }),
+    });
+    expect(response.status).toBe(202);
+    expect(response.headers.get('preference-applied')).toBe('respond-async');
+    return (await response.json()) as { id: string };
+  };
+  const submitted = await submit(asDataUri(ballPhoto()));
+  expect(submitted).toMatchObject({
+    object: '3d.generation',
+    created: expect.any(Number),
+    model: 'inflate',
+    status: 'queued',
+  });
+  const task = await finishedJob(server.call, submitted.id);
+  const poll = (id: string) => server.call('GET', `/v1/3d/generations/${id}`);
+  expect((await poll(submitted.id)).body).toMatchObject({
+    id: submitted.id,
+    status: 'completed',
+    data: [{ url: task.model_urls?.glb, format: 'glb', preview_image_url: task.thumbnail_url }],
+  });
+  const { id } = await submit(asDataUri(transparentPhoto()));
+  await finishedJob(server.call, id);
+  expect((await poll(id)).body).toMatchObject({ status: 'failed', error: { code: 'no_foreground' } });
+  expect(await poll('01ARZ3NDEKTSV4RRFFQ69G5FAV')).toMatchObject({ status: 404 });
+});
+
+test('clients find the bundle by its capability', async () => {
+  const server = await startServer({ compat: true });
+  const model = { id: 'inflate', object: 'model', owned_by: 'gen3d', capabilities: ['3d'] };
+  expect((await server.call('GET', '/v1/models')).body).toEqual({ object: 'list', data: [model] });
 });
 
 test('keys and errors are those of the contract, and a failed job is a 422 with its error', async () => {

@@ -22,7 +22,7 @@ import { type Metrics, metricsText } from './metrics.js';
 import { type Guards, mount } from './mount.js';
 import { assetRoutes, movedAssetRoutes } from './routes/assets.js';
 import { balanceRoutes } from './routes/balance.js';
-import { compatibleRoutes } from './routes/compatible.js';
+import { compatibleModels, compatiblePaths, compatibleRoutes } from './routes/compatible.js';
 import { accountEventRoutes } from './routes/events.js';
 import { galleryRoutes } from './routes/gallery.js';
 import { health, readiness } from './routes/health.js';
@@ -97,9 +97,11 @@ export function createApp(services: Services): Express {
     ...dashboardRoutes(services, limits.limit),
     ...pageRoutes(services),
     { at: '/v1/jobs', who: 'key', routes: jobRoutes(services) },
-    // Some servers have the route without the version.
     ...(config.compat
-      ? [{ at: ['/v1/3d/generations', '/3d/generations'], who: 'key' as const, routes: compatibleRoutes(services) }]
+      ? [
+          { at: compatiblePaths, who: 'key' as const, routes: compatibleRoutes(services) },
+          { at: ['/v1/models', '/api/v1/models'], who: 'key' as const, routes: compatibleModels(services) },
+        ]
       : []),
     { at: '/gen3d/jobs', who: 'key', routes: galleryRoutes(services) },
     { at: '/gen3d/events', who: 'key', routes: accountEventRoutes(services) },

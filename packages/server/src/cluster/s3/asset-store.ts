@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream';
 import { isStorageUnavailable } from '../../base/errors.js';
 import {
   type AssetKeys,
@@ -56,6 +57,10 @@ export class S3AssetStore implements AssetStore {
 
   async read(key: string): Promise<Uint8Array | undefined> {
     return this.#bucket.get(assetsPrefix + key, transferTimeoutMs);
+  }
+
+  open(key: string): Promise<{ bytes: Readable; size: number } | undefined> {
+    return this.#bucket.open(assetsPrefix + key, requestTimeoutMs);
   }
 
   async has(key: string): Promise<boolean> {

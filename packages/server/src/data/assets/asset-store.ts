@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { Readable } from 'node:stream';
 import { randomToken } from '../../base/ids.js';
 
 export interface AssetKeys {
@@ -32,6 +33,9 @@ export interface AssetStore {
 
   /** Returns the content of a key. Undefined if the key does not exist. */
   read(key: string): Promise<Uint8Array | undefined>;
+
+  /** Streams the content of a key instead of reading it whole. Undefined if the key does not exist. */
+  open(key: string): Promise<{ bytes: Readable; size: number } | undefined>;
 
   /** True if a key exists. */
   has(key: string): Promise<boolean>;

@@ -1,5 +1,6 @@
-import { opendir, readdir, readFile, rm, rmdir, stat, writeFile } from 'node:fs/promises';
+import { open, opendir, readdir, readFile, rm, rmdir, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import type { Readable } from 'node:stream';
 import { makeFolder, syncFolder } from '@gen3d/engine/files';
 import { writeDurably } from '../../base/durable-file.js';
 import {
@@ -47,6 +48,16 @@ export class FolderAssetStore implements AssetStore {
   async read(key: string): Promise<Uint8Array | undefined> {
     try {
       return await readFile(join(this.folder, key));
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+      throw error;
+    }
+  }
+
+  async open(key: string): Promise<{ bytes: Readable; size: number } | undefined> {
+    try {
+      const file = await open(join(this.folder, key));
+      return { bytes: file.createReadStream(), size: (await file.stat()).size };
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
       throw error;

@@ -24,6 +24,8 @@ interface Account {
   /** Undefined until the first query that includes the account. */
   state?: EventState;
   readonly wakers: Set<Waker>;
+  /** How many of them are streams, whose number has a limit. */
+  streams: number;
 }
 
 class Waker {
@@ -69,14 +71,24 @@ export class EventFeed {
 
   /** @throws {QuotaError} if the account has as many streams as it may */
   subscribe(accountId: string): Subscription {
-    const account: Account = this.#accounts.get(accountId) ?? { wakers: new Set() };
-    if (account.wakers.size >= quotas.streams) {
+    if ((this.#accounts.get(accountId)?.streams ?? 0) >= quotas.streams) {
       const message = `This account reads ${quotas.streams} event streams, which is its limit. Close one of them, or poll`;
       throw new QuotaError(message, retryAfterSeconds);
     }
+    return this.#add(accountId, 1);
+  }
+
+  /** Subscribes a request that waits for a job. Such requests have a limit of their own. */
+  watch(accountId: string): Subscription {
+    return this.#add(accountId, 0);
+  }
+
+  #add(accountId: string, streams: 0 | 1): Subscription {
+    const account: Account = this.#accounts.get(accountId) ?? { wakers: new Set(), streams: 0 };
     const waker = new Waker();
     this.#accounts.set(accountId, account);
     account.wakers.add(waker);
+    account.streams += streams;
     if (this.#isStopped) waker.end();
     this.wake();
     return {
@@ -86,7 +98,7 @@ export class EventFeed {
       changed: (timeoutMs) => waker.changed(timeoutMs),
       close: () => {
         waker.end();
-        account.wakers.delete(waker);
+        if (account.wakers.delete(waker)) account.streams -= streams;
         if (account.wakers.size === 0) this.#accounts.delete(accountId);
       },
     };

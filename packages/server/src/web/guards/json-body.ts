@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { quoted, testKeyBodyBytes } from '@gen3d/schema';
+import { limits, quoted, testKeyBodyBytes } from '@gen3d/schema';
 import type { Request, RequestHandler, Response } from 'express';
 import { HttpError } from '../answers/responses.js';
 import type { Caller } from './auth.js';
@@ -82,11 +82,16 @@ function checkEncoding({ headers }: Request): void {
  * Reads a JSON body of at most `limit` bytes into `request.body`, in UTF-8 as RFC 8259 (8.1) requires. Refuses a larger
  * body by its Content-Length, or when it exceeds the limit. The body must be JSON whatever its Content-Type.
  */
-async function readJson(
+const readJson = async (...options: Parameters<typeof readBytes>): Promise<void> => {
+  const bytes = await readBytes(...options);
+  options[0].body = parse(bytes);
+};
+
+async function readBytes(
   request: Request,
   { limit, whose = 'this server', timeoutMs }: { limit: number; whose?: string; timeoutMs?: number },
   growTo: (bytes: number) => void = () => {},
-): Promise<void> {
+): Promise<Buffer> {
   const tooLarge = () => invalid(`larger than ${limit / 1024} KiB, the limit of ${whose}`);
   checkEncoding(request);
   const announced = Number(request.headers['content-length'] ?? 0);
@@ -112,11 +117,22 @@ async function readJson(
     },
     timeoutMs,
   );
-  request.body = parse(buffer.subarray(0, bytes));
+  return buffer.subarray(0, bytes);
 }
 
 /** Reads the JSON body of an authenticated caller. Its memory counts toward the server's budget until the response closes. */
-export function jsonBody({ bodyBudget }: { bodyBudget: BodyBudget }): RequestHandler {
+export const jsonBody = (services: { bodyBudget: BodyBudget }): RequestHandler =>
+  countedBody(services, parse, maxBytes);
+
+/** Reads an image of an authenticated caller, as `jsonBody` reads JSON. The body becomes a Buffer. */
+export const imageBody = (services: { bodyBudget: BodyBudget }): RequestHandler =>
+  countedBody(services, (bytes) => bytes, limits.inlineImageBytes);
+
+function countedBody(
+  { bodyBudget }: { bodyBudget: BodyBudget },
+  parseBytes: (bytes: Buffer) => unknown,
+  maxBytes: number,
+): RequestHandler {
   return async (request, response, next) => {
     // The routes of the operator have no account.
     const { accountId = 'operator', sandbox = false } = (response.locals.caller ?? {}) as Partial<Caller>;
@@ -125,7 +141,7 @@ export function jsonBody({ bodyBudget }: { bodyBudget: BodyBudget }): RequestHan
     response.once('close', share.release);
     response.locals.releaseBodyShare = share.release;
     const limit = sandbox ? { limit: testKeyBodyBytes, whose: 'the public test key' } : { limit: maxBytes };
-    await readJson(request, limit, share.growTo);
+    request.body = parseBytes(await readBytes(request, limit, share.growTo));
     next();
   };
 }

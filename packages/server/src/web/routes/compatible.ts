@@ -1,28 +1,46 @@
-import { finished } from 'node:stream/promises';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import { isTerminal, jobType, parseCreateJobRequest, sniffFileType } from '@gen3d/schema';
-import { Router } from 'express';
+import { type Request, type Response, Router } from 'express';
 import { z } from 'zod';
 import { findTask } from '../../data/jobs/job-store.js';
 import { assetUrl, type TaskRow } from '../../data/jobs/task.js';
 import { HttpError, sendJson, validated } from '../answers/responses.js';
 import { callerOf } from '../guards/auth.js';
-import { jsonBody, releaseBody } from '../guards/json-body.js';
+import { imageBody, jsonBody, releaseBody } from '../guards/json-body.js';
 import { RequestsInProgress } from '../guards/requests-in-progress.js';
 import { acceptJob } from './jobs.js';
 import type { Services } from './services.js';
 
-const pollMs = 500;
-
 /** Requests that wait for their job, each with an open connection. An account has at most half. */
 const maxWaiting = 64;
+/** A waiting request looks at its job at least this often, in case a notification was lost. */
+const maxPauseMs = 30_000;
+
+/** The paths of other servers. Without a version it is LocalAI's, whose responses are JSON unless asked otherwise. */
+export const compatiblePaths = ['/3d/generations', '/v1/3d/generations', '/api/v1/3d/generations'];
 
 /** Only these fields have an effect. Clients also send fields of other servers, such as `model` and `quality`. */
 const Generation = z.object({
   image: z.string().optional(),
   image_url: z.string().optional(),
-  response_format: z.enum(['url', 'b64_json']).default('url'),
+  response_format: z.string().optional(),
 });
+
+/** How the model is returned: as the file itself, or in JSON. */
+type Form = 'glb' | 'url' | 'b64_json';
+
+const isImage = (request: Request) => /^image\//i.test(request.headers['content-type'] ?? '');
+const wantsAsync = (request: Request) => /(^|[\s,])respond-async\b/i.test(request.get('prefer') ?? '');
+
+/** LocalAI responds with a URL whatever else is asked for, and Lemonade with the file. */
+function formOf(request: Request, format: string | undefined): Form {
+  if (isImage(request)) return 'glb';
+  if (format === 'b64_json') return format;
+  if (request.baseUrl === '/3d/generations') return 'url';
+  if (format === undefined || format === 'glb' || format === 'url') return format ?? 'glb';
+  throw new HttpError(400, 'invalid_request', 'response_format: must be glb, url or b64_json');
+}
 
 /** Makes a URL as in the contract from a URL, or from base64 without its media type. */
 function imageUrl(image: string): string {
@@ -31,49 +49,163 @@ function imageUrl(image: string): string {
 }
 
 /**
- * Serves `/v1/3d/generations`, which several servers for local models have (docs/compatible-route.md). It creates a job
- * as `/v1/jobs` does, with the same limits and errors, and responds when the job is finished. If the connection ends,
- * the job continues, and the account's list has its model.
+ * Serves the routes of other servers for local models (docs/compatible-route.md). A request creates a job as `/v1/jobs`
+ * does, with the same limits and errors, and is answered when the job is finished. If the connection ends, the job
+ * continues, and the account's list has its model.
  */
 export function compatibleRoutes(services: Services): Router {
-  const { db, assetsUrl, files, slots } = services;
+  const { db } = services;
   const router = Router();
   const waiting = new RequestsInProgress({ total: maxWaiting });
+  const [readImage, readJson] = [imageBody(services), jsonBody(services)];
 
-  router.post('/', jsonBody(services), async (request, response) => {
-    const body = validated(Generation.safeParse(request.body));
-    const { image = body.image_url, response_format } = body;
-    if (image === undefined) {
-      throw new HttpError(400, 'invalid_request', 'image: missing; send a URL, a data URI or base64');
-    }
-    const job = validated(parseCreateJobRequest({ type: jobType, input: { image_urls: [imageUrl(image)] } }));
-    const { accountId } = callerOf(response);
-    waiting.begin(accountId, response);
-    const id = await acceptJob(services, response, job);
-    releaseBody(request, response);
+  router.post(
+    '/',
+    (request, response, next) => (isImage(request) ? readImage : readJson)(request, response, next),
+    async (request, response) => {
+      const { image, response_format } = readPhoto(request);
+      const form = formOf(request, response_format);
+      const job = validated(parseCreateJobRequest({ type: jobType, input: { image_urls: [imageUrl(image)] } }));
+      const { accountId } = callerOf(response);
+      waiting.begin(accountId, response);
+      const id = await acceptJob(services, response, job);
+      releaseBody(request, response);
+      if (wantsAsync(request)) {
+        const task = await findTask(db, accountId, id);
+        if (!task) throw new HttpError(404, 'not_found', 'No such job');
+        response.set({ 'preference-applied': 'respond-async', 'x-ht-compat': '1.0' });
+        return sendJson(response, 202, generationOf(services, task));
+      }
+      const task = await finishedTask(services, response, id);
+      if (task !== 'closed') await sendModel(services, response, task, form);
+    },
+  );
 
-    let task: TaskRow | undefined;
-    for (;;) {
-      if (response.closed) return;
-      task = await findTask(db, accountId, id);
-      if (!task || isTerminal(task.status)) break;
-      await sleep(pollMs);
-    }
-    const key = task?.model_key ?? undefined;
-    if (key === undefined) {
-      const code = task?.error_code ?? 'canceled';
-      return sendJson(response, 422, { error: { code, message: task?.error_message ?? 'The job was canceled' } });
-    }
-    const send = (asset: { url: string } | { b64_json: string }) =>
-      sendJson(response, 200, { id, created: Math.floor(Date.now() / 1_000), data: [asset] });
-    if (response_format === 'url') return send({ url: assetUrl(assetsUrl(), key) });
-    await slots.files.run(accountId, response, async () => {
-      const model = await files.assets.read(key);
-      send({ b64_json: Buffer.from(model ?? []).toString('base64') });
-      // The slot limits how many models are in memory.
-      await finished(response).catch(() => {});
-    });
+  router.get('/:id', async (request, response) => {
+    const task = await findTask(db, callerOf(response).accountId, request.params.id);
+    if (!task) throw new HttpError(404, 'not_found', 'No such job');
+    response.set('x-ht-compat', '1.0');
+    sendJson(response, 200, generationOf(services, task));
   });
 
+  return router;
+}
+
+function readPhoto(request: Request): { image: string; response_format?: string | undefined } {
+  if (Buffer.isBuffer(request.body)) return { image: request.body.toString('base64') };
+  const body = validated(Generation.safeParse(request.body));
+  const image = body.image_url ?? body.image;
+  if (image !== undefined) return { ...body, image };
+  throw new HttpError(400, 'invalid_request', 'image: missing; send a URL, a data URI or base64');
+}
+
+/** Waits for the end of a job. Resolves with `closed` if the client or the server ends the connection before. */
+async function finishedTask(
+  { db, eventFeed }: Services,
+  response: Response,
+  id: string,
+): Promise<TaskRow | 'closed' | undefined> {
+  const { accountId } = callerOf(response);
+  const watch = eventFeed.watch(accountId);
+  response.once('close', watch.close);
+  try {
+    for (;;) {
+      const task = await findTask(db, accountId, id);
+      if (!task || isTerminal(task.status)) return task;
+      if (response.closed || watch.isEnded) return 'closed';
+      await watch.changed(maxPauseMs);
+    }
+  } finally {
+    watch.close();
+  }
+}
+
+async function sendModel(services: Services, response: Response, task: TaskRow | undefined, form: Form): Promise<void> {
+  const { assetsUrl, files, slots } = services;
+  const key = task?.model_key ?? undefined;
+  if (!task || key === undefined) {
+    const code = task?.error_code ?? 'canceled';
+    return sendJson(response, 422, { error: { code, message: task?.error_message ?? 'The job was canceled' } });
+  }
+  const created = Math.floor(task.created_at / 1_000);
+  if (form === 'url') {
+    return sendJson(response, 200, { id: task.id, created, data: [{ url: assetUrl(assetsUrl(), key) }] });
+  }
+  await slots.files.run(callerOf(response).accountId, response, async () => {
+    const model = await files.assets.open(key);
+    if (!model) throw new HttpError(404, 'not_found', 'The model is no longer stored');
+    const { bytes, size } = model;
+    if (form === 'glb') {
+      response.writeHead(200, { 'content-type': 'model/gltf-binary', 'content-length': size });
+      return sendStream(bytes, response);
+    }
+    const [start, end] = JSON.stringify({ id: task.id, created, data: [{ b64_json: '' }] }).split(/(?<=b64_json":")/);
+    const length = start!.length + 4 * Math.ceil(size / 3) + end!.length;
+    response.writeHead(200, { 'content-type': 'application/json; charset=utf-8', 'content-length': length });
+    await sendStream(Readable.from(inBase64(start!, bytes, end!)), response);
+  });
+}
+
+/** Sends at the client's pace. A client that disconnects is not an error. */
+const sendStream = (bytes: Readable, response: Response): Promise<void> => pipeline(bytes, response).catch(() => {});
+
+async function* inBase64(start: string, bytes: AsyncIterable<Buffer>, end: string): AsyncGenerator<string> {
+  yield start;
+  let rest: Buffer = Buffer.alloc(0);
+  for await (const chunk of bytes) {
+    const whole = Buffer.concat([rest, chunk]);
+    // Three bytes become four characters.
+    const length = whole.length - (whole.length % 3);
+    yield whole.toString('base64', 0, length);
+    rest = whole.subarray(length);
+  }
+  yield rest.toString('base64') + end;
+}
+
+const generationStatus = {
+  PENDING: 'queued',
+  QUEUED: 'queued',
+  IN_PROGRESS: 'processing',
+  SUCCEEDED: 'completed',
+  FAILED: 'failed',
+  CANCELED: 'failed',
+} as const;
+
+/** Describes a job as HT-compat 1.0 does. */
+function generationOf({ assetsUrl, bundleManager }: Services, task: TaskRow) {
+  const { id, status, model_key, thumbnail_key, error_code, error_message } = task;
+  const url = (key: string) => assetUrl(assetsUrl(), key);
+  return {
+    id,
+    object: '3d.generation',
+    created: Math.floor(task.created_at / 1_000),
+    model: bundleManager.model,
+    status: generationStatus[status],
+    ...(model_key !== null && {
+      data: [
+        {
+          url: url(model_key),
+          format: 'glb',
+          ...(thumbnail_key !== null && { preview_image_url: url(thumbnail_key) }),
+        },
+      ],
+    }),
+    ...(generationStatus[status] === 'failed' && {
+      error: {
+        message: error_message ?? 'The job was canceled',
+        type: 'generation_error',
+        code: error_code ?? 'canceled',
+      },
+    }),
+  };
+}
+
+/** Lists the bundle that makes the models, which is how clients of other servers find one. */
+export function compatibleModels({ bundleManager }: Services): Router {
+  const router = Router();
+  router.get('/', (_request, response) => {
+    const model = { id: bundleManager.model, object: 'model', owned_by: 'gen3d', capabilities: ['3d'] };
+    sendJson(response, 200, { object: 'list', data: [model] });
+  });
   return router;
 }

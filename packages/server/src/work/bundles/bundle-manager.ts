@@ -1,6 +1,7 @@
 import { statfs } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import { builtInBundle, installedBundles, sizeOf } from '@gen3d/engine/bundles';
+import { basename } from 'node:path';
+import { builtInBundle, installedBundles, isPath, sizeOf } from '@gen3d/engine/bundles';
 import type { BundleOverview } from '@gen3d/schema/dashboard';
 import { betterBundle, cpuSeconds, modelDirs, pulledModelsDir, readCatalogs } from '@gen3d/weights';
 import type { Logger } from 'pino';
@@ -36,6 +37,12 @@ export class BundleManager {
   /** The bundles that the next job uses. */
   get inUse(): ChosenBundles {
     return this.#options.runners.bundles;
+  }
+
+  /** The name of the bundle that makes the next model. */
+  get model(): string {
+    const { bundle } = this.inUse;
+    return isPath(bundle) ? basename(bundle) : bundle;
   }
 
   async overview(): Promise<BundleOverview> {
