@@ -189,7 +189,9 @@ async function modelServerFindings(config: Config): Promise<Finding[]> {
   if (manifest?.kind !== 'http') return [];
   const problem = await probeModelServer(manifest);
   const topic = 'model server';
-  return [problem === undefined ? { topic, level: 'ok', text: manifest.url } : { topic, level: 'problem', text: problem }];
+  return [
+    problem === undefined ? { topic, level: 'ok', text: manifest.url } : { topic, level: 'problem', text: problem },
+  ];
 }
 
 async function offerFindings(config: Config): Promise<Finding[]> {

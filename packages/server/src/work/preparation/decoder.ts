@@ -3,6 +3,7 @@ import { createRequire } from 'node:module';
 import type { Readable, Writable } from 'node:stream';
 import { Child, EngineError } from '@gen3d/engine/rpc';
 import { z } from 'zod';
+import { bareEnvironment } from '../../base/environment.js';
 import {
   type DecodeLimits,
   maxRefusalBytes,
@@ -13,7 +14,7 @@ import {
 } from './decoder-protocol.js';
 import { imageSize, isPossibleSize } from './image-size.js';
 import type { RawImage } from './png.js';
-import { decoderEnvironment, type Sandbox } from './sandbox.js';
+import type { Sandbox } from './sandbox.js';
 
 /** Decoded images have at most this many pixels a side, as the engine's `decode` scales them. */
 const maxSide = 2048;
@@ -67,7 +68,7 @@ export class Decoder {
         : ['/bin/sh', '-c', limited, 'sh', String(cpuSeconds), String(dataKib), ...command];
     let started: ChildProcessByStdio<Writable, Readable, null> | undefined;
     this.#child = new Child('image decoder', () => {
-      const env = decoderEnvironment();
+      const env = bareEnvironment();
       started = spawn(file, args, { env, stdio: ['pipe', 'pipe', 'inherit'], detached: sandbox !== undefined });
       return started;
     });

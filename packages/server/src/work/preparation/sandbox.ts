@@ -3,6 +3,7 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
+import { bareEnvironment } from '../../base/environment.js';
 import type { Config } from '../../config.js';
 
 /**
@@ -53,20 +54,12 @@ const bubblewrap = (): Sandbox => ({
   ],
 });
 
-/** Node and libvips need these variables. All others are left out, because they may hold secrets. */
-const passedVariables = ['PATH', 'HOME', 'LANG', 'TMPDIR', 'TMP', 'TEMP', 'SystemRoot', 'LD_LIBRARY_PATH'];
-
-export function decoderEnvironment(): NodeJS.ProcessEnv {
-  const entries = passedVariables.map((name) => [name, process.env[name]] as const);
-  return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
-}
-
 /** Returns why a decoder cannot run in the sandbox, or undefined if it can. */
 export async function sandboxProblem({ command }: Sandbox): Promise<string | undefined> {
   const [file = '', ...args] = command;
   const load = `import(${JSON.stringify(pathToFileURL(resolve('@gen3d/engine/images')))})`;
   try {
-    await promisify(execFile)(file, [...args, '-e', load], { env: decoderEnvironment(), timeout: probeMs });
+    await promisify(execFile)(file, [...args, '-e', load], { env: bareEnvironment(), timeout: probeMs });
     return undefined;
   } catch (error) {
     const { code, stderr = '', message } = error as Error & { code?: number; stderr?: string };

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import { EngineError } from '@gen3d/engine';
 import { Child, ExitError, forkModule } from '@gen3d/engine/rpc';
-import { decoderEnvironment } from '../preparation/sandbox.js';
+import { bareEnvironment } from '../../base/environment.js';
 
 /** The files of a folder, in which a model server's file becomes a model. */
 export const modelFiles = {
@@ -48,7 +48,7 @@ export class ModelReader {
 
   async #read(request: ReadRequest, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
-    const options = { env: decoderEnvironment(), execArgv: [`--max-old-space-size=${maxHeapMebibytes}`] };
+    const options = { env: bareEnvironment(), execArgv: [`--max-old-space-size=${maxHeapMebibytes}`] };
     const child = new Child<ModelReaderFunctions>('model reader', () => forkModule(readerFile, options));
     const kill = () => void child.kill();
     signal.addEventListener('abort', kill);
