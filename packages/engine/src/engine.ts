@@ -17,7 +17,7 @@ import { type MattingNetwork, matte, openMattingNetwork } from './photo/matte.js
 import { photoWarnings } from './photo/photo-warnings.js';
 import type { Window } from './photo/resample.js';
 import { inflateReconstructor, openReconstructor, type Reconstructor } from './reconstructor.js';
-import { renderThumbnails } from './render/render-view.js';
+import { encodeThumbnail, renderThumbnail } from './render/render-view.js';
 import { extractSurface } from './surface/extract-surface.js';
 import { mirrorsOf } from './surface/mirror.js';
 import { vertexNormals } from './surface/normals.js';
@@ -44,7 +44,7 @@ export interface GenerateOptions {
   readonly sampler?: SamplerSettings | undefined;
 }
 
-export type Stage = 'matte' | 'frame' | 'encode' | 'field' | 'surface' | 'unwrap' | 'bake' | 'write' | 'thumbnail';
+export type Stage = 'matte' | 'frame' | 'encode' | 'field' | 'surface' | 'unwrap' | 'bake' | 'thumbnail' | 'write';
 
 export interface GenerateStats {
   /** Name of the bundle that made the model. */
@@ -85,8 +85,8 @@ const doneAfter: Record<Stage, readonly [once: number, inSteps: number]> = {
   surface: [0.75, 0.95],
   unwrap: [0.78, 0.96],
   bake: [0.88, 0.98],
-  write: [0.9, 0.99],
-  thumbnail: [1, 1],
+  thumbnail: [0.95, 0.99],
+  write: [1, 1],
 };
 
 const stages = Object.keys(doneAfter) as Stage[];
@@ -192,7 +192,9 @@ export class Engine {
       });
     });
     const { model, toModel } = pose(mesh, elevationRadians);
-    const glb = await stage('write', async () => {
+    const thumbnail = await stage('thumbnail', () => renderThumbnail(model, baseColor));
+    // The images are encoded in threads of libvips, and the GLB is written here in the meantime.
+    const write = async () => {
       const texture = sharp(baseColor.data, { raw: { width: textureSize, height: textureSize, channels: 4 } });
       const bytes = await texture.removeAlpha().jpeg({ quality: 90 }).toBuffer();
       return writeGlb(
@@ -206,8 +208,8 @@ export class Engine {
           warnings,
         },
       );
-    });
-    const { jpeg, webp } = await stage('thumbnail', () => renderThumbnails(model, baseColor));
+    };
+    const [glb, { jpeg, webp }] = await stage('write', () => Promise.all([write(), encodeThumbnail(thumbnail)]));
     return {
       glb,
       thumbnail: jpeg,

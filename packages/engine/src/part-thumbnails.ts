@@ -4,7 +4,7 @@ import type { RgbaImage } from './base/image.js';
 import { byteOfLinear, linearOfSrgb } from './base/image.js';
 import type { TriangleMesh } from './base/mesh.js';
 import { sharp } from './base/sharp.js';
-import { renderThumbnails, type Thumbnails } from './render/render-view.js';
+import { encodeThumbnail, renderThumbnail, type Thumbnails } from './render/render-view.js';
 import { vertexNormals } from './surface/normals.js';
 
 /** Triangles with one material, as in `TexturedMesh`. */
@@ -71,7 +71,7 @@ export async function renderPartThumbnails(
     for (const index of part.indices) mesh.indices[corner++] = first + index;
     first += part.positions.length / 3;
   }
-  return renderThumbnails(mesh, baseColor);
+  return encodeThumbnail(renderThumbnail(mesh, baseColor));
 }
 
 const repeated = (coordinate: number) =>

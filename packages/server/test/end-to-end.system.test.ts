@@ -34,7 +34,7 @@ const needle = imageJob(ballPhoto(160, 0.1));
 /** In the order in which a job passes through them. */
 const allStages = [
   'prepare',
-  ...['matte', 'frame', 'encode', 'field', 'surface', 'unwrap', 'bake', 'write', 'thumbnail'],
+  ...['matte', 'frame', 'encode', 'field', 'surface', 'unwrap', 'bake', 'thumbnail', 'write'],
   'store',
 ];
 

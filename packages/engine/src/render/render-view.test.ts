@@ -1,7 +1,7 @@
 import sharp from 'sharp';
 import { describe, expect, test } from 'vitest';
 import type { RgbaImage } from '../base/image.js';
-import { type RenderOptions, renderThumbnails, renderView } from './render-view.js';
+import { encodeThumbnail, type RenderOptions, renderThumbnail, renderView } from './render-view.js';
 import { box, sphere } from './shapes.fixture.js';
 
 const options: RenderOptions = { width: 96, height: 96, yawRadians: 0, pitchRadians: 0.1, supersample: 2 };
@@ -148,7 +148,7 @@ test('supersampling softens the silhouette: there are more shades between object
 const red = { width: 1, height: 1, data: Uint8Array.of(200, 30, 30, 255) };
 
 test('the thumbnail is a JPEG of 512 x 512 pixels with light corners and the object in the middle', async () => {
-  const { jpeg } = await renderThumbnails(sphere(0.5, 48), red);
+  const { jpeg } = await encodeThumbnail(renderThumbnail(sphere(0.5, 48), red));
   expect(await sharp(jpeg).metadata()).toMatchObject({ format: 'jpeg', width: 512, height: 512 });
   const { data } = await sharp(jpeg).raw().toBuffer({ resolveWithObject: true });
   const at = (column: number, row: number) => [
@@ -163,7 +163,7 @@ test('the thumbnail is a JPEG of 512 x 512 pixels with light corners and the obj
 });
 
 test('the thumbnail without a backdrop has the same object, and clear corners', async () => {
-  const { jpeg, webp } = await renderThumbnails(sphere(0.5, 48), red);
+  const { jpeg, webp } = await encodeThumbnail(renderThumbnail(sphere(0.5, 48), red));
   expect(await sharp(webp).metadata()).toMatchObject({ format: 'webp', width: 512, height: 512, hasAlpha: true });
   const transparent = await sharp(webp).raw().toBuffer();
   const onPaper = await sharp(jpeg).raw().toBuffer();
@@ -176,7 +176,7 @@ test('the thumbnail without a backdrop has the same object, and clear corners', 
 });
 
 test('both thumbnails say in their XMP that a network made them', async () => {
-  const { jpeg, webp } = await renderThumbnails(sphere(0.5, 48), red);
+  const { jpeg, webp } = await encodeThumbnail(renderThumbnail(sphere(0.5, 48), red));
   for (const image of [jpeg, webp]) {
     const { xmp } = await sharp(image).metadata();
     expect(String(xmp)).toContain(

@@ -136,14 +136,12 @@ export interface Thumbnails {
   readonly webp: Uint8Array;
 }
 
-/** Renders a model for lists: images of 512 x 512 pixels, marked as made by a network. */
-export async function renderThumbnails(mesh: TexturedMesh, baseColor: RgbaImage): Promise<Thumbnails> {
-  const { data, cutout, width, height } = renderView(mesh, baseColor, {
-    width: thumbnailSize,
-    height: thumbnailSize,
-    ...thumbnailView,
-    supersample: 2,
-  });
+/** Renders a model for lists: an image of 512 x 512 pixels. */
+export const renderThumbnail = (mesh: TexturedMesh, baseColor: RgbaImage): RenderedView =>
+  renderView(mesh, baseColor, { width: thumbnailSize, height: thumbnailSize, ...thumbnailView, supersample: 2 });
+
+/** Encodes a thumbnail, marked as made by a network. */
+export async function encodeThumbnail({ data, cutout, width, height }: RenderedView): Promise<Thumbnails> {
   // 4:4:4, since halving the colors' resolution is visible at edges, and a thumbnail has many. WebP with the default
   // effort of 4 takes 2.5 times as long and is a tenth smaller.
   const raw = { width, height, channels: 4 } as const;

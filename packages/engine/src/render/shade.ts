@@ -65,6 +65,7 @@ function litPoints(mesh: TexturedMesh, raster: Raster, sameDepth: number, block:
   for (let top = 0; top < raster.height; top += block) {
     for (let left = 0; left < raster.width; left += block) {
       let litDepth = -Infinity;
+      // The last triangle that belongs to the lit surface.
       let litTriangle = -1;
       for (let row = top; row < top + block; row++) {
         for (let sample = row * raster.width + left; sample < row * raster.width + left + block; sample++) {
@@ -82,8 +83,8 @@ function litPoints(mesh: TexturedMesh, raster: Raster, sameDepth: number, block:
               }
               litNormal.set(normal);
               litDepth = depth;
-              litTriangle = triangle;
             }
+            litTriangle = triangle;
           }
           pointOf[sample] = points.length / 3 - 1;
         }
