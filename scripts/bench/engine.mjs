@@ -15,6 +15,7 @@ import { median, row } from './figures.mjs';
  *   npm run bench engine                                     the bundles of the repository, at three resolutions
  *   npm run bench engine -- --photos --resolution 256        each demo photo
  *   npm run bench engine -- --against COMMIT                 compares with another commit, or with the folder of a built checkout
+ *   npm run bench engine -- --against COMMIT --photos        on all demo photos, with the median ratios
  */
 export async function benchEngine() {
   const { values } = parseArgs({
@@ -36,6 +37,7 @@ export async function benchEngine() {
       device: device[0],
       resolution: resolution?.[0],
       rounds: Number(rounds ?? comparisonRounds),
+      photos: values.photos ? demoPhotos() : comparedPhotos,
     });
   }
   const photos = values.photos ? demoPhotos() : [resolve(values.photo)];
@@ -60,11 +62,11 @@ export async function benchEngine() {
  * Prints the figures of another checkout's engine and of this one's.
  *
  * @param {string} against
- * @param {{ bundle: string, device: string, resolution: string | undefined, rounds: number }} options
+ * @param {{ bundle: string, device: string, resolution: string | undefined, rounds: number, photos: readonly string[] }} options
  */
-async function compare(against, { bundle, device, resolution, rounds }) {
+async function compare(against, { bundle, device, resolution, rounds, photos }) {
   const cells = resolution === undefined ? undefined : Number(resolution);
-  const runs = comparedPhotos.flatMap((photo) =>
+  const runs = photos.flatMap((photo) =>
     checkouts(against).map((checkout) => ({
       labels: [basename(photo)],
       command: engineRun({ checkout, bundle, device, resolution: cells, photo }),
@@ -74,7 +76,7 @@ async function compare(against, { bundle, device, resolution, rounds }) {
   const resolutionText = resolution === undefined ? 'default resolution' : `${resolution} cells`;
   console.log(`${bundle} on ${device}, ${resolutionText}, medians of ${rounds} rounds.\n`);
   printComparison(
-    comparedPhotos.map((photo, index) => {
+    photos.map((photo, index) => {
       const [before, after] = [measured[2 * index], measured[2 * index + 1]];
       const figure = figureReader(before, after);
       const stages = new Set([...before, ...after].flatMap((figures) => Object.keys(figures.stages)));
@@ -90,6 +92,17 @@ async function compare(against, { bundle, device, resolution, rounds }) {
       };
     }),
   );
+  for (const [kind, isMeant] of /** @type {const} */ ([
+    ['cut out', (/** @type {string} */ photo) => photo.endsWith('.png')],
+    ['with a background', (/** @type {string} */ photo) => !photo.endsWith('.png')],
+  ])) {
+    const ratios = photos.flatMap((photo, index) => {
+      const total = (/** @type {Figures[]} */ figures) => median(figures.map((each) => each.total));
+      return isMeant(photo) ? [total(measured[2 * index + 1]) / total(measured[2 * index])] : [];
+    });
+    if (ratios.length > 0)
+      console.log(`\nTotal after / before, ${kind}, median of ${ratios.length}: ${median(ratios).toFixed(2)}`);
+  }
 }
 
 /**

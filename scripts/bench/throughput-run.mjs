@@ -3,8 +3,8 @@
 //
 //   node scripts/bench/throughput-run.mjs '{ "bundle", "device", "photo", "threads", "photos", "cacheDir" }'
 //
-// Prints { seconds, deviceSeconds, peak } as JSON: the time of all photos, the time during which the device was used,
-// and the peak memory in MB.
+// Prints { seconds, cpuSeconds, deviceSeconds, stageMs, peak } as JSON: the time of all photos, processor time of all
+// threads, the time during which the device was used, the mean time of each stage, and the peak memory in MB.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { EnginePool } from '../../packages/engine/dist/index.js';
@@ -24,8 +24,17 @@ await generate(1);
 // V8 compiles the engine in each thread: the first models of a thread take twice as long.
 await generate(4 * threads);
 const start = performance.now();
+const cpuStart = process.cpuUsage();
 const made = await generate(photos);
 const seconds = (performance.now() - start) / 1000;
 const deviceSeconds = sum(made.map(({ deviceMs }) => deviceMs)) / 1000;
-console.log(JSON.stringify({ seconds, deviceSeconds, peak: peakMemory('self') }));
+const { user, system } = process.cpuUsage(cpuStart);
+const stageMs = Object.fromEntries(
+  Object.keys(made[0].stats.stageMs).map((stage) => [
+    stage,
+    sum(made.map(({ stats }) => stats.stageMs[/** @type {import('../../packages/engine/dist/index.js').Stage} */ (stage)])) / photos,
+  ]),
+);
+const cpuSeconds = (user + system) / 1e6;
+console.log(JSON.stringify({ seconds, cpuSeconds, deviceSeconds, stageMs, peak: peakMemory('self') }));
 await pool.close();
