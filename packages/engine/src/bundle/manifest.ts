@@ -191,6 +191,9 @@ export const MatteManifest = z.strictObject({
   kind: z.literal('matte'),
   input: MatteInput,
   output: z.string().describe('output tensor [1, 1, S, S]: coverage in 0..1'),
+  floatGraph: FileName.optional().describe(
+    'the same network in floating point, for devices other than the CPU; absent: they run `graph` too',
+  ),
 });
 export type MatteManifest = z.infer<typeof MatteManifest>;
 
@@ -267,6 +270,9 @@ export function graphsOf(
   manifest: ManifestWithoutGraphs,
 ): Array<{ readonly path: readonly string[]; readonly name: string }> {
   const graphs = [{ path: ['graph'], name: manifest.graph }];
+  if (manifest.kind === 'matte' && manifest.floatGraph !== undefined) {
+    graphs.push({ path: ['floatGraph'], name: manifest.floatGraph });
+  }
   if (manifest.kind === 'reconstruction' && manifest.decoder.kind !== 'columns') {
     const { decoder } = manifest;
     graphs.push({ path: ['decoder', 'graph'], name: decoder.graph });

@@ -139,7 +139,7 @@ export async function openSession(
       // Networks of several gigabytes are in memory one at a time on a CPU. Loading one takes seconds, and running it
       // minutes. A GPU keeps them all, unless its memory is too small.
       if (isLarge && provider === 'cpu') await networks.releaseOthers(key, ({ folder }) => folder === key.folder);
-      return load(path, provider, threads);
+      return load(join(bundle.directory, graphFor(bundle, file, provider)), provider, threads);
     };
     return networks.use(key, loadIt, work);
   };
@@ -205,6 +205,12 @@ export async function openSession(
       keys.clear();
     },
   };
+}
+
+/** Integers are faster than floats on CPUs only: other devices have no kernels for them. */
+function graphFor({ manifest }: Bundle, file: string, provider: string): string {
+  const float = manifest.kind === 'matte' && manifest.graph === file ? manifest.floatGraph : undefined;
+  return provider === 'cpu' ? file : (float ?? file);
 }
 
 /**

@@ -55,6 +55,16 @@ test('IS-Net cuts out the cup and its saucer, without the table', async () => {
   expect(soft).toBeLessThan(0.04);
 });
 
+test('the graph in floating point, for GPUs, gives the same matte as the one of 8 bits', async () => {
+  const bundle = bundleOfKind(await findBundle('isnet', [models]), 'matte');
+  const graph = bundle.manifest.floatGraph!;
+  const float = await openMattingNetwork({ ...bundle, manifest: { ...bundle.manifest, graph } });
+  const { matte: found } = await matte(await decode(await readFile(photo)), float.predict);
+  await float.release();
+  const difference = found.data.reduce((sum, value, i) => sum + Math.abs(value - cup.data[i]!), 0);
+  expect(difference / cup.data.length / 255).toBeLessThan(0.005);
+});
+
 test('the same photo mirrored gives the mirrored matte', async () => {
   const flopped = await sharp(await readFile(photo))
     .flop()
