@@ -32,7 +32,11 @@ const { user, system } = process.cpuUsage(cpuStart);
 const stageMs = Object.fromEntries(
   Object.keys(made[0].stats.stageMs).map((stage) => [
     stage,
-    sum(made.map(({ stats }) => stats.stageMs[/** @type {import('../../packages/engine/dist/index.js').Stage} */ (stage)])) / photos,
+    sum(
+      made.map(
+        ({ stats }) => stats.stageMs[/** @type {import('../../packages/engine/dist/index.js').Stage} */ (stage)],
+      ),
+    ) / photos,
   ]),
 );
 const cpuSeconds = (user + system) / 1e6;
