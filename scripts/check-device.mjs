@@ -1,5 +1,6 @@
 // Compares each device of this machine with the CPU: the time and memory that a bundle's networks take, and how far
-// their outputs are from the CPU's. Prints a section of docs/benchmarks.md. Needs a build.
+// their outputs are from the CPU's. Prints a section of docs/benchmarks.md. Needs a build. Exits with 1 if no
+// accelerator can be used.
 //
 //   node scripts/check-device.mjs [BUNDLE]...      names or folders; default: isnet and gen3d-base
 //   node scripts/check-device.mjs --software ...   also GPUs imitated in software, to try the script without a GPU
@@ -9,7 +10,7 @@ import { join } from 'node:path';
 import { parseArgs, promisify } from 'node:util';
 import { accelerators, findBundle, inspectDevice, isPath, loadBundle, probe } from '../packages/engine/dist/index.js';
 import { row } from './bench/figures.mjs';
-import { main } from './processes.mjs';
+import { Failed, main } from './processes.mjs';
 import { root } from './repository.mjs';
 
 const mebibyte = 1024 ** 2;
@@ -31,6 +32,7 @@ await main(async () => {
   /** @type {Array<'cpu' | (typeof accelerators)[number]>} */
   const providers = ['cpu'];
   for (const provider of accelerators) {
+    console.error(`Trying ${provider} ...`);
     const { adapter, problem } = await inspectDevice(provider, [], options);
     if (problem === undefined) providers.push(provider);
     console.log(`- ${provider}: ${problem ?? [adapter?.name, adapter?.driver].filter(Boolean).join(', ')}`);
@@ -45,13 +47,17 @@ await main(async () => {
     ...['RMS error', 'maximum error', 'peak host memory', 'GPU memory'],
   );
   row('---', '---', ...Array(7).fill('--:'));
+  /** @type {string[]} */
+  const problems = [];
   for (const { directory, manifest } of bundles) {
     let cpuMs = Number.NaN;
     for (const provider of providers) {
+      console.error(`Running ${manifest.name} on ${provider}, which may take minutes ...`);
       const gpuMemory = watchGpuMemory();
       const timed = await probe('time', { provider, directory });
       const gpuBytes = await gpuMemory.stop();
       if ('problem' in timed) {
+        problems.push(`${manifest.name} on ${provider}: ${timed.problem}`);
         row(manifest.name, provider, timed.problem.split('\n')[0] ?? '');
         continue;
       }
@@ -65,6 +71,8 @@ await main(async () => {
       );
     }
   }
+  if (providers.length === 1) throw new Failed('No accelerator of this machine can be used. The reasons are above.');
+  if (problems.length > 0) throw new Failed(problems.join('\n'));
 });
 
 /**

@@ -1,6 +1,7 @@
 // `npm run demo`: from a fresh clone to a textured model of every photo in examples/photos, through a real server and
 // the real command line. Writes to the repository and a temporary folder only.
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { availableParallelism, loadavg } from 'node:os';
 import { basename, join, parse, relative } from 'node:path';
 import { Failed, main, start } from './processes.mjs';
 import { demoPhotos, requireNode, root } from './repository.mjs';
@@ -96,16 +97,30 @@ function sizeOf(path) {
 async function step(title, work) {
   if (inTerminal) process.stdout.write(`  ${title} ...`);
   const startedAt = performance.now();
+  const elapsed = () => `${Math.round((performance.now() - startedAt) / 1000)} s`;
+  const report = () => {
+    const line = `  ${title} ... ${elapsed()}${isBusy() ? ', this machine is busy' : ''}`;
+    process.stdout.write(inTerminal ? `\r\x1b[2K${line}` : `${line}\n`);
+  };
+  const timer = setInterval(report, inTerminal ? 1_000 : logIntervalMs);
   try {
     const result = await work();
-    const seconds = `${((performance.now() - startedAt) / 1000).toFixed(1)} s`;
+    const seconds = `${((performance.now() - startedAt) / 1000).toFixed(1)} s${isBusy() ? ' on a busy machine' : ''}`;
     process.stdout.write(`${inTerminal ? '\r\x1b[2K\x1b[32m✓\x1b[0m' : '✓'} ${title}, ${seconds}\n`);
     return result;
   } catch (error) {
     process.stdout.write(`${inTerminal ? '\r\x1b[2K\x1b[31m✗\x1b[0m' : '✗'} ${title}\n`);
     throw error;
+  } finally {
+    clearInterval(timer);
   }
 }
+
+/** In a log, a long step has a line this often. */
+const logIntervalMs = 15_000;
+
+/** Whether more programs want to run than this machine has cores for. Windows does not say. */
+const isBusy = () => loadavg()[0] > 1.5 * availableParallelism();
 
 /** @param {readonly Result[]} results */
 function table(results) {

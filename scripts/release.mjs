@@ -43,6 +43,7 @@ await main(async (atEnd) => {
   );
   writeFileSync(join(folder, 'sbom.cdx.json'), `${JSON.stringify(sbom, null, 2)}\n`);
   writeFileSync(join(folder, 'licenses.txt'), licensesOf(sbom));
+  for (const line of firstReleaseNotes(all)) console.log(line);
   console.log(`\n${folder} has ${all.length} packages, SHA256SUMS, sbom.cdx.json and licenses.txt.`);
 });
 
@@ -58,6 +59,14 @@ async function requireReleasable() {
   const changelog = readFileSync(join(root, 'packages/cli/CHANGELOG.md'), 'utf8');
   if (!changelog.includes(`\n## ${version}`)) problems.push(`packages/cli/CHANGELOG.md has no entry "## ${version}".`);
 
+  const server = JSON.parse(readFileSync(join(root, 'server.json'), 'utf8'));
+  const { mcpName } = manifestOf('packages/cli');
+  if (server.name !== mcpName) problems.push(`server.json has the name ${server.name}, and packages/cli ${mcpName}.`);
+  for (const one of [server, ...server.packages]) {
+    if (one.version !== version)
+      problems.push(`server.json has the version ${one.version}, and packages/cli has ${version}.`);
+  }
+
   const engine = manifestOf('packages/engine');
   const runtime = engine.devDependencies['onnxruntime-node'];
   for (const [name, wanted] of Object.entries(engine.optionalDependencies)) {
@@ -68,6 +77,22 @@ async function requireReleasable() {
   const { stdout: changes } = await start('git', ['status', '--porcelain'], { cwd: root, stdio: 'pipe' }).ended;
   if (changes !== '') problems.push(`There are uncommitted changes:\n${changes}`);
   if (problems.length > 0) throw new Failed(problems.join('\n'));
+}
+
+/**
+ * What the first release still needs, of what can be checked without npm: see CONTRIBUTING.md.
+ *
+ * @param {readonly Packed[]} packages in the order in which they are published
+ */
+function firstReleaseNotes(packages) {
+  const manifests = [...codePackages, 'models/gen3d-base', 'models/isnet'].map((path) =>
+    JSON.parse(readFileSync(join(root, path, 'package.json'), 'utf8')),
+  );
+  const without = manifests.filter(({ repository }) => !repository?.url).map(({ name }) => name);
+  return [
+    ...(without.length > 0 ? [`Provenance needs "repository" in ${without.join(', ')}.`] : []),
+    `The first time, publish by hand, in this order: ${packages.map(({ name }) => name).join(', ')}.`,
+  ];
 }
 
 /**

@@ -132,7 +132,7 @@ describe('these fail:', () => {
     otherServer.close();
     expect(stderr).toMatch(/No API key for .*gen3d login/);
     expect(code).toBe(4);
-    expect(keys).toEqual([undefined]);
+    expect(new Set(keys)).toEqual(new Set([undefined]));
   });
 });
 
@@ -500,7 +500,7 @@ describe('serve', () => {
     // A link would give the readers of a log access to the dashboard.
     expect(stderr).toContain(`gen3d admin sign-in-link --data-dir ${path('data')}\n`);
     expect(stderr).toMatch(
-      /gen3d-base\. For better shapes: `gen3d models pull triposr` \(1\.7 GB, MIT, about \d.* a photo at this CPU's \d+ GFLOP\/s\)/,
+      /gen3d-base\. For better shapes: `gen3d models pull triposr` \(1\.7 GB, MIT, about \d.* a photo at the \d+ GFLOP\/s that this CPU has to spare now\)/,
     );
   });
 });

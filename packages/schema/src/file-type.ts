@@ -12,6 +12,7 @@ const descriptions = {
   html: 'an HTML page',
   pdf: 'a PDF document',
   json: 'JSON',
+  lfs: 'a Git LFS pointer instead of the image (run `git lfs pull`)',
 } as const;
 export type FileType = keyof typeof descriptions;
 
@@ -49,6 +50,7 @@ const signatures: readonly (readonly [type: FileType, start: string])[] = [
   ['tiff', 'MM\0*'],
   ['bmp', 'BM'],
   ['pdf', '%PDF'],
+  ['lfs', 'version https://git-lfs.github.com/spec/'],
 ];
 
 /**

@@ -51,7 +51,7 @@ async function tooSmall(
 function onTheCpu(seconds: number | undefined): string {
   if (seconds === undefined) return '';
   const minutes = Math.ceil(seconds / 60);
-  return `. On this CPU, a photo would take about ${minutes} minutes. To run it anyway, set GEN3D_DEVICE=cpu`;
+  return `. With what this CPU has to spare now, a photo would take about ${minutes} minutes. To run it anyway, set GEN3D_DEVICE=cpu`;
 }
 
 /** Returns the memory of this machine, or of its container, in bytes. */

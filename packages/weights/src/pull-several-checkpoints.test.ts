@@ -66,7 +66,7 @@ test('other weights need a file for each checkpoint', async () => {
 
 test('without a GPU, it is refused before anything is copied, with the time that a CPU would take', async () => {
   await expect(pull({}, { device: missingDevice })).rejects.toThrow(
-    /^A small flow model needs a GPU with 1\.0 GB of memory \(fp16\) or 2\.0 GB \(fp32\), and none can be used here\. On this CPU, a photo would take about \d+ minutes\. To run it anyway, set GEN3D_DEVICE=cpu\. `gen3d doctor` shows the devices of this machine$/,
+    /^A small flow model needs a GPU with 1\.0 GB of memory \(fp16\) or 2\.0 GB \(fp32\), and none can be used here\. With what this CPU has to spare now, a photo would take about \d+ minutes\. To run it anyway, set GEN3D_DEVICE=cpu\. `gen3d doctor` shows the devices of this machine$/,
   );
   await expect(findBundle('flow-model', [pulled])).rejects.toThrow('No bundle called flow-model');
 });

@@ -44,7 +44,7 @@ async function timeOf(entry: CatalogEntry): Promise<string> {
   const seconds = await cpuSeconds(entry);
   if (seconds === undefined) return '';
   const gigaflops = Math.round((await measuredSpeed()) / 1e9);
-  return `, about ${duration(1000 * Math.ceil(seconds), 0)} a photo at this CPU's ${gigaflops} GFLOP/s`;
+  return `, about ${duration(1000 * Math.ceil(seconds), 0)} a photo at the ${gigaflops} GFLOP/s that this CPU has to spare now`;
 }
 
 function memoryOf(skeleton: CatalogEntry['skeleton']): string {

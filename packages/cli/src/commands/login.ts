@@ -6,7 +6,14 @@ import type { Admin, Config } from '@gen3d/server';
 import type { Command } from 'commander';
 import { chooseServer, isLocal, requireReachable, type ServerOptions, withClient } from '../connection/client.js';
 import { hasInstallation, requireInstallation } from '../connection/installation.js';
-import { profilePath, readProfile, withoutKey, withServer, writeProfile } from '../connection/profile.js';
+import {
+  profilePath,
+  readProfile,
+  requireWritableProfile,
+  withoutKey,
+  withServer,
+  writeProfile,
+} from '../connection/profile.js';
 import { exitCode, Failed, Interrupted, UsageError } from '../exit/failure.js';
 import { serverConfig } from '../server-options.js';
 import { table } from '../terminal/format.js';
@@ -38,6 +45,7 @@ interface LoginOptions extends ServerOptions {
 async function login(command: Command): Promise<void> {
   const options: LoginOptions = command.optsWithGlobals();
   const profile = await readProfile();
+  await requireWritableProfile();
   const config = await serverConfig(command);
   if (options.newKey) await requireInstallation(config);
   const { serverUrlIn } = await import('@gen3d/server');

@@ -7,11 +7,12 @@ import { type Command, Option } from 'commander';
 import { describeBundle } from '../bundles/bundle-offers.js';
 import { exitCode, Failed, Interrupted, UsageError } from '../exit/failure.js';
 import { interruptible } from '../exit/interruption.js';
+import { isUrl } from '../jobs/photo-input.js';
 import { serverConfig } from '../server-options.js';
 import { bytes, similarName, table } from '../terminal/format.js';
 import { nextCommand } from '../terminal/next-command.js';
 import { showDownload } from '../terminal/progress.js';
-import { cross, print, printJson, say, tick } from '../terminal/terminal.js';
+import { cross, print, printJson, say, shownName, tick } from '../terminal/terminal.js';
 
 export function addModels(program: Command): void {
   const models = program.command('models').summary('manage bundles').option('--json', 'print JSON');
@@ -106,7 +107,7 @@ async function pull(nameOrUrl: string, weights: WeightsOptions, command: Command
     modelDirs: modelDirs(config),
     check: testBundle,
     checkpoint: { from, allowOtherWeights, precision: precision === 'fp32' ? undefined : precision },
-    onStart: sayRequirements,
+    onStart: (requirements: PullRequirements) => sayRequirements(requirements, from),
     device: config.device,
   };
   const display = await showDownload();
@@ -130,10 +131,14 @@ async function pull(nameOrUrl: string, weights: WeightsOptions, command: Command
 
 const noun = (kind: string) => (kind === 'matte' ? 'matting bundle' : 'bundle');
 
-function sayRequirements({ title, download, disk, freeDisk, memory, gpuMemory }: PullRequirements): void {
+function sayRequirements(
+  { title, download, disk, freeDisk, memory, gpuMemory }: PullRequirements,
+  from: string | undefined,
+): void {
+  const source = from === undefined || isUrl(from) ? 'to download' : `to read from ${shownName(from)}`;
   const gpu = gpuMemory === undefined ? '' : `. On a GPU, it uses about ${bytes(gpuMemory)} of its memory`;
   const ram = memory === undefined ? '' : `. On a CPU, it uses about ${bytes(memory)} of memory`;
-  say(`${title}: ${bytes(download)} to download, ${bytes(disk)} on disk (${bytes(freeDisk)} free)${gpu}${ram}`);
+  say(`${title}: ${bytes(download)} ${source}, ${bytes(disk)} on disk (${bytes(freeDisk)} free)${gpu}${ram}`);
 }
 
 interface VerifyOptions {

@@ -1,10 +1,11 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { AuthenticationError, ConnectionError, defaultBaseUrl, Gen3d, type Retry } from '@gen3d/sdk';
 import { failureOf, Interrupted, UsageError } from '../exit/failure.js';
 import { interruptible } from '../exit/interruption.js';
 import { duration } from '../terminal/format.js';
 import { nextCommand } from '../terminal/next-command.js';
 import { say } from '../terminal/terminal.js';
-import { type Profile, readProfile } from './profile.js';
+import { isServerStarting, type Profile, readProfile } from './profile.js';
 
 /** Every command that uses a server has these options. */
 export interface ServerOptions {
@@ -37,7 +38,7 @@ export async function withClient<T>(
   options: ServerOptions,
   work: (client: Gen3d, signal: AbortSignal, apiKey: string) => Promise<T>,
 ): Promise<T> {
-  const profile = await readProfile();
+  const profile = await profileOfRunningServer(options);
   const baseUrl = chooseServer(options, profile);
   const apiKey = chooseKey(options, profile, baseUrl);
   if (!apiKey) throw await missingKeyError(baseUrl);
@@ -52,6 +53,29 @@ export async function withClient<T>(
     throw error instanceof ConnectionError && error.message.startsWith(start)
       ? unreachableError(baseUrl, error)
       : error;
+  }
+}
+
+/** How long a command waits for a `serve` that was started at the same moment to announce itself. */
+const announcementMs = 2_000;
+/** A server that has announced itself takes less, even on a slow machine. Its process may have crashed. */
+const maxStartMs = 300_000;
+const startPollMs = 200;
+
+/** Reads the profile. If a server on this machine is starting, waits until it listens and has stored its key. */
+async function profileOfRunningServer(options: ServerOptions): Promise<Profile> {
+  const startedAt = Date.now();
+  for (let hasSaid = false; ; await sleep(startPollMs)) {
+    const profile = await readProfile();
+    const baseUrl = chooseServer(options, profile);
+    if (!isLocal(baseUrl)) return profile;
+    const isStarting = isServerStarting(profile) && Date.now() - startedAt < maxStartMs;
+    const hasKey = chooseKey(options, profile, baseUrl) !== undefined;
+    const health = await healthOf(baseUrl);
+    if (health !== undefined && (!isStarting || (hasKey && health === 200))) return profile;
+    if (!isStarting && Date.now() - startedAt > announcementMs) return profile;
+    if (isStarting && !hasSaid) say('A gen3d server is starting on this machine. Waiting until it listens');
+    hasSaid ||= isStarting;
   }
 }
 

@@ -3,6 +3,8 @@ import { join } from 'node:path';
 import { makeFolder } from '@gen3d/engine/files';
 import envPaths from 'env-paths';
 import { UsageError } from '../exit/failure.js';
+import { hasCode, systemReason } from '../files/system-errors.js';
+import { findTarget, requireWritable } from '../files/target.js';
 import { writeOutput } from '../files/write-file.js';
 
 /** A server for which this machine has an API key, or which runs on it. */
@@ -21,6 +23,8 @@ export interface KnownServer {
 export interface Profile {
   /** The default server: the one of the latest `serve` or `login`. */
   readonly current?: string | undefined;
+  /** The process id of a `serve` that does not listen yet. */
+  readonly starting?: number | undefined;
   readonly servers: Readonly<Record<string, KnownServer>>;
 }
 
@@ -62,6 +66,7 @@ const isRecord = (value: unknown): value is Record<string, unknown> =>
 const isProfile = (value: unknown): value is Profile =>
   isRecord(value) &&
   (value.current === undefined || (typeof value.current === 'string' && URL.canParse(value.current))) &&
+  (value.starting === undefined || typeof value.starting === 'number') &&
   isRecord(value.servers) &&
   Object.values(value.servers).every(isKnownServer);
 
@@ -69,6 +74,33 @@ const isKnownServer = (value: unknown): value is KnownServer =>
   isRecord(value) &&
   (value.apiKey === undefined || typeof value.apiKey === 'string') &&
   (value.dataDir === undefined || typeof value.dataDir === 'string');
+
+/** Whether a server on this machine is starting: its process has announced it, and still runs. */
+export function isServerStarting({ starting }: Profile): boolean {
+  if (starting === undefined) return false;
+  try {
+    process.kill(starting, 0);
+    return true;
+  } catch (error) {
+    // It belongs to another user.
+    return hasCode(error, 'EPERM');
+  }
+}
+
+/** @throws {UsageError} if the profile cannot be written, before a key is made that could then not be stored */
+export async function requireWritableProfile(): Promise<void> {
+  const path = profilePath();
+  try {
+    await makeFolder(folder(), 0o700);
+    await requireWritable(path, await findTarget(path), true);
+  } catch (cause) {
+    throw new UsageError(
+      `Cannot write ${path}, because ${cause instanceof UsageError ? 'it is read-only' : systemReason(cause)}. ` +
+        'Set GEN3D_CONFIG_DIR to a folder that can be written, or GEN3D_API_KEY instead of logging in',
+      { cause },
+    );
+  }
+}
 
 /** Replaces the file atomically. Only its owner can read it, because it contains keys. */
 export async function writeProfile(profile: Profile): Promise<void> {

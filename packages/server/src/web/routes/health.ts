@@ -1,7 +1,7 @@
+import { statfs } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { RequestHandler } from 'express';
 import { cached } from '../../base/cached.js';
-import type { Db } from '../../data/db/database.js';
 import { ping } from '../../data/db/open.js';
 import { currentTime } from '../../data/db/time.js';
 import { DatabaseUnavailableError } from '../../data/db/unavailable.js';
@@ -18,11 +18,23 @@ function withTimeout(check: Promise<boolean>): Promise<boolean> {
   return Promise.race([check.catch(() => false), timeout]);
 }
 
-/** Serves `GET /healthz`: whether this process works and reaches its database. */
-export function health({ db, isReady }: { db: Db; isReady: () => boolean }): RequestHandler {
+/** With less free space, the server refuses most jobs. */
+const minFreeBytes = 1024 ** 2;
+
+/** Whether the disk of the data directory is full. A file system that does not say counts as one with space. */
+async function isDiskFull(dataDir: string): Promise<boolean> {
+  const disk = await statfs(dataDir).catch(() => undefined);
+  return disk !== undefined && disk.blocks > 0 && disk.bavail * disk.bsize < minFreeBytes;
+}
+
+/**
+ * Serves `GET /healthz`: whether this process works and reaches its database. A full disk is named, but does not make the
+ * status 503: a restart would not help.
+ */
+export function health({ config, db, isReady }: Pick<Services, 'config' | 'db' | 'isReady'>): RequestHandler {
   return async (_request, response) => {
     if (!(await withTimeout(ping(db)))) throw new DatabaseUnavailableError('the ping failed or timed out');
-    if (isReady()) sendJson(response, 200, { status: 'ok' });
+    if (isReady()) sendJson(response, 200, { status: (await isDiskFull(config.dataDir)) ? 'disk full' : 'ok' });
     else sendJson(response, 503, { status: 'starting' });
   };
 }
