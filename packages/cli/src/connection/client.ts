@@ -57,7 +57,7 @@ export async function withClient<T>(
 }
 
 /** How long a command waits for a `serve` that was started at the same moment to announce itself. */
-const announcementMs = 2_000;
+const announcementMs = 5_000;
 /** A server that has announced itself takes less, even on a slow machine. Its process may have crashed. */
 const maxStartMs = 300_000;
 const startPollMs = 200;
