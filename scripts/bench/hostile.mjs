@@ -196,7 +196,7 @@ async function benchReads(atEnd, databaseKind, seconds, only) {
   const cluster = databaseKind === 'postgres' ? await startCluster({ durable: true }) : undefined;
   if (cluster) atEnd(() => void cluster.remove());
   const database = cluster ? await withLatency(cluster.url) : 'sqlite';
-  const server = await startThrowawayServer(atEnd, ['--database', database]);
+  const server = await startThrowawayServer(atEnd, ['--workers', '0', '--database', database]);
   const admin = await openAdmin(
     edges,
     loadConfig({ dataDir: server.dataDir, database: cluster?.url ?? database }, {}, {}),

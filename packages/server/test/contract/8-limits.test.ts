@@ -69,6 +69,21 @@ describe('8 the request rate', () => {
     expect(statuses.slice(2)).toEqual(Array(18).fill(200));
   });
 
+  test('is there for a single account again within a second after another one has used it up', async () => {
+    stopClock();
+    const server = await startServer({ rateLimit: '50:50' });
+    const admin = await openAdmin(server.config);
+    onTestFinished(() => admin.close());
+    const { account_id } = await admin.createAccount('busy', 10);
+    const { api_key: busy } = await admin.createKey(account_id);
+    const read = (key: string) => server.call('GET', '/v1/balance', undefined, key);
+    const readMany = (count: number, key: string) => Promise.all(Array.from({ length: count }, () => read(key)));
+    await readMany(100, busy);
+    await pass(1_000);
+    const statuses = (await readMany(50, server.apiKey)).map(({ status }) => status);
+    expect(statuses).toEqual(Array(50).fill(200));
+  });
+
   test('a refused request succeeds after its Retry-After', async () => {
     stopClock();
     const server = await startServer({ rateLimit: '1:5' });
