@@ -1,6 +1,6 @@
 import { ConversionError } from './conversion-error.js';
+import { levelName, objNames } from './file-names.js';
 
-export { companionNames } from './file-names.js';
 export { ConversionError };
 
 export const modelFormats = ['glb', 'obj', 'stl', '3mf', 'usdz', 'ply'] as const;
@@ -187,4 +187,13 @@ export function parseLength(text: string): number {
   if (meters >= 0.0001 && meters <= 10_000) return meters;
   const problem = number !== '' && unit === '' ? 'has no unit' : 'is not a length from 0.1mm to 10000m';
   throw new ConversionError(`"${text}" ${problem}. Write it as 80mm, 8cm, 0.3m or 3in`);
+}
+
+/**
+ * Returns the names of the files that a conversion writes besides the model, as far as they do not depend on the model.
+ * The GLBs of gen3d have one texture, a JPEG.
+ */
+export function companionNames(name: string, format: ModelFormat, { lod = 0 }: ModelOptions): string[] {
+  if (format === 'obj') return [objNames(name).material, objNames(name).texture(0, 'jpg')];
+  return Array.from({ length: format === 'glb' ? lod : 0 }, (_, index) => levelName(name, index + 1));
 }
