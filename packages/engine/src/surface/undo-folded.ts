@@ -19,8 +19,9 @@ export function undoFolded(
     normalOf(positions, indices, t, before);
     normalOf(moved, indices, t, after);
     const product = before[0]! * after[0]! + before[1]! * after[1]! + before[2]! * after[2]!;
-    const lengths = Math.hypot(before[0]!, before[1]!, before[2]!) * Math.hypot(after[0]!, after[1]!, after[2]!);
-    if (product > minCosine * lengths) continue;
+    const squared = before[0]! * before[0]! + before[1]! * before[1]! + before[2]! * before[2]!;
+    const squaredAfter = after[0]! * after[0]! + after[1]! * after[1]! + after[2]! * after[2]!;
+    if (product > minCosine * Math.sqrt(squared * squaredAfter)) continue;
     for (let corner = t; corner < t + 3; corner++) if (moveBack(moved, positions, indices[corner]!)) undone++;
   }
   return undone;
