@@ -2,15 +2,22 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 
 const minPauseMs = 1_000;
 const maxPauseMs = 15_000;
+/** Between two requests while a stream says what changes. Positions in the queue and stages have no events. */
+const followedPauseMs = 5_000;
+/** A stream that has sent nothing for this long is not relied on. The server sends a heartbeat every 10 s. */
+const silenceMs = 25_000;
+
+/** Follows what `load` loads: calls `onContact` whenever the server sends something, until the stream ends. */
+export type Follow = (onContact: (hasEvent: boolean) => void, signal: AbortSignal) => Promise<void>;
 
 /**
  * Calls `load` repeatedly: every second while it resolves to true (something is in progress), and after growing pauses
- * when it resolves to false or rejects. Pauses while the page is hidden. Starts over when `key` changes, the page is shown
- * again or the browser is online again.
+ * when it resolves to false or rejects. With `follow`, calls it at every event, and less often without one. Pauses while the
+ * page is hidden. Starts over when `key` changes, the page is shown again or the browser is online again.
  *
  * @returns why the latest call failed
  */
-export function usePolling(load: () => Promise<boolean>, key: unknown): string | undefined {
+export function usePolling(load: () => Promise<boolean>, key: unknown, follow?: Follow): string | undefined {
   const [problem, setProblem] = useState<string>();
   const latest = useRef(load);
   latest.current = load;
@@ -19,6 +26,9 @@ export function usePolling(load: () => Promise<boolean>, key: unknown): string |
     let stopped = false;
     let pauseMs = minPauseMs;
     let isLoading = false;
+    let hasChanged = false;
+    let loadedAt = Number.NEGATIVE_INFINITY;
+    let contactAt = Number.NEGATIVE_INFINITY;
     let timer: ReturnType<typeof setTimeout>;
     const loadOnce = async () => {
       try {
@@ -30,28 +40,63 @@ export function usePolling(load: () => Promise<boolean>, key: unknown): string |
         return false;
       }
     };
+    const activePauseMs = () => (performance.now() - contactAt < silenceMs ? followedPauseMs : minPauseMs);
     const poll = async () => {
       if (document.visibilityState === 'visible') {
         isLoading = true;
+        hasChanged = false;
+        loadedAt = performance.now();
         const isActive = await loadOnce();
         isLoading = false;
-        pauseMs = isActive ? minPauseMs : Math.min(maxPauseMs, pauseMs * 1.5);
+        pauseMs = isActive ? activePauseMs() : Math.min(maxPauseMs, pauseMs * 1.5);
+        // An event that arrived meanwhile may be about a later state.
+        if (hasChanged) pauseMs = minPauseMs;
       }
       if (!stopped) timer = setTimeout(poll, pauseMs);
     };
-    const pollNow = () => {
+    const pollIn = (ms: number) => {
+      hasChanged = true;
       if (isLoading || document.visibilityState !== 'visible') return;
       clearTimeout(timer);
       pauseMs = minPauseMs;
-      void poll();
+      timer = setTimeout(poll, ms);
+    };
+    const pollNow = () => pollIn(0);
+    // Once a second at most, however many events there are.
+    const pollAfterEvent = () => pollIn(Math.max(0, loadedAt + minPauseMs - performance.now()));
+    let stream: AbortController | undefined;
+    // Closed while the page is hidden, because a browser opens only six connections to a server.
+    const followWhileVisible = async () => {
+      if (!follow || stopped || stream || document.visibilityState !== 'visible') return;
+      const current = new AbortController();
+      stream = current;
+      const onContact = (hasEvent: boolean) => {
+        contactAt = performance.now();
+        if (hasEvent) pollAfterEvent();
+      };
+      // Without a stream, for example behind a proxy that holds it back, polling continues as it is.
+      const hasEnded = await follow(onContact, current.signal).then(
+        () => true,
+        () => false,
+      );
+      contactAt = Number.NEGATIVE_INFINITY;
+      if (stream === current) stream = undefined;
+      if (hasEnded) setTimeout(() => void followWhileVisible(), minPauseMs);
+    };
+    const onVisibility = () => {
+      if (document.visibilityState === 'hidden') stream?.abort();
+      void followWhileVisible();
+      pollNow();
     };
     void poll();
-    document.addEventListener('visibilitychange', pollNow);
+    void followWhileVisible();
+    document.addEventListener('visibilitychange', onVisibility);
     addEventListener('online', pollNow);
     return () => {
       stopped = true;
       clearTimeout(timer);
-      document.removeEventListener('visibilitychange', pollNow);
+      stream?.abort();
+      document.removeEventListener('visibilitychange', onVisibility);
       removeEventListener('online', pollNow);
     };
   }, [key]);

@@ -48,24 +48,28 @@ export function JobPage() {
   const name = task ? jobName(task) : 'Model';
   useTitle(name);
 
-  usePolling(async () => {
-    const isLoaded = task?.task_id === id && task.finished_at && loadedAfter === actionCount;
-    if (isLoaded && !details?.events.some(isUndelivered)) return false;
-    try {
-      const newTask = await api.get(`/gallery/${id}`, GalleryJob);
-      // Read after the task, so that the details of a finished job are complete.
-      const newDetails = await api.get(`/job-details/${id}`, JobDetails);
-      setTask(newTask);
-      setDetails(newDetails);
-      setLoadedAfter(actionCount);
-      setLoadProblem(undefined);
-      return newTask.finished_at === null || newDetails.events.some(isUndelivered);
-    } catch (error) {
-      if (error instanceof ApiError && error.status === 404) setMissing(true);
-      else setLoadProblem((error as Error).message);
-      throw error;
-    }
-  }, `${id} ${actionCount}`);
+  usePolling(
+    async () => {
+      const isLoaded = task?.task_id === id && task.finished_at && loadedAfter === actionCount;
+      if (isLoaded && !details?.events.some(isUndelivered)) return false;
+      try {
+        const newTask = await api.get(`/gallery/${id}`, GalleryJob);
+        // Read after the task, so that the details of a finished job are complete.
+        const newDetails = await api.get(`/job-details/${id}`, JobDetails);
+        setTask(newTask);
+        setDetails(newDetails);
+        setLoadedAfter(actionCount);
+        setLoadProblem(undefined);
+        return newTask.finished_at === null || newDetails.events.some(isUndelivered);
+      } catch (error) {
+        if (error instanceof ApiError && error.status === 404) setMissing(true);
+        else setLoadProblem((error as Error).message);
+        throw error;
+      }
+    },
+    `${id} ${actionCount}`,
+    api.follow,
+  );
 
   const replay = async (eventId: string) => {
     await run(async () => {
