@@ -27,9 +27,9 @@ export interface Api {
   getFile(path: string): Promise<Blob | undefined>;
   /**
    * Follows the events of the account's jobs: calls `onContact` whenever the server sends something, and says whether that
-   * has an event. Resolves when the stream ends.
+   * has an event. Resolves when the stream ends. Undefined for the account of the public test key, which has no events.
    */
-  follow(onContact: (hasEvent: boolean) => void, signal: AbortSignal): Promise<void>;
+  follow: ((onContact: (hasEvent: boolean) => void, signal: AbortSignal) => Promise<void>) | undefined;
   /** Resolves to the body of the response, which is undefined if there is none. */
   send(
     method: 'POST' | 'PUT' | 'DELETE',

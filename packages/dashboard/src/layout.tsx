@@ -5,7 +5,6 @@ import { useSession } from './session.js';
 
 const modelsPage = { href: '/', name: 'Models' };
 const operatorPage = { href: '/dashboard/operator', name: 'Operator' };
-const passwordPage = '/dashboard/password';
 
 export function Logo() {
   return (
@@ -27,7 +26,7 @@ export function Layout({ children }: { children: ComponentChildren }) {
     ...(role === 'operator' ? [operatorPage] : []),
   ];
   // The pages of jobs belong to the models page, and so does every path that is not another page's.
-  const isOther = path.startsWith(passwordPage) || otherPages.some(({ href }) => path.startsWith(href));
+  const isOther = otherPages.some(({ href }) => path.startsWith(href));
   const isCurrent = ({ href }: typeof modelsPage) => (href === modelsPage.href ? !isOther : path.startsWith(href));
   return (
     <>
@@ -51,7 +50,7 @@ export function Layout({ children }: { children: ComponentChildren }) {
           <a class="button quiet" href="/docs" target="_top">
             Docs
           </a>
-          <AccountMenu passwordPage={passwordPage} />
+          <AccountMenu />
         </div>
       </header>
       {/* The key discards all state of a page when the account changes. */}
@@ -65,7 +64,7 @@ export function Layout({ children }: { children: ComponentChildren }) {
 const menuId = 'account-menu';
 
 /** Shows the account's name as a button that opens a menu. The browser closes it on Escape and on clicks elsewhere. */
-function AccountMenu({ passwordPage }: { passwordPage: string }) {
+function AccountMenu() {
   const { role, account, accounts, chooseAccount, signOut } = useSession();
   const close = () => document.getElementById(menuId)?.hidePopover();
   return (
@@ -101,11 +100,6 @@ function AccountMenu({ passwordPage }: { passwordPage: string }) {
         {accounts.length >= 100 && (
           <a href={operatorPage.href} onClick={close}>
             More accounts
-          </a>
-        )}
-        {role === 'operator' && (
-          <a href={passwordPage} onClick={close}>
-            Operator password
           </a>
         )}
         <button type="button" onClick={() => void signOut()}>

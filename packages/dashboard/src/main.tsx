@@ -6,7 +6,6 @@ import { GalleryPage } from './pages/gallery.js';
 import { JobPage } from './pages/job.js';
 import { KeysPage } from './pages/keys.js';
 import { OperatorPage } from './pages/operator.js';
-import { PasswordPage } from './pages/password.js';
 import { SignInPage } from './pages/sign-in.js';
 import { WebhookPage } from './pages/webhook.js';
 import { SessionProvider } from './session.js';
@@ -14,11 +13,7 @@ import { SessionProvider } from './session.js';
 render(
   <LocationProvider scope={/^\/($|\?|dashboard)/}>
     <ErrorBoundary>
-      <SessionProvider
-        signIn={(hasPassword, ended, onSignedIn) => (
-          <SignInPage hasPassword={hasPassword} ended={ended} onSignedIn={onSignedIn} />
-        )}
-      >
+      <SessionProvider signIn={(ended, onSignedIn) => <SignInPage ended={ended} onSignedIn={onSignedIn} />}>
         <Layout>
           <Router>
             <Route path="/" component={GalleryPage} />
@@ -30,7 +25,6 @@ render(
             <Route path="/dashboard/balance" component={BalancePage} />
             <Route path="/dashboard/webhook" component={WebhookPage} />
             <Route path="/dashboard/operator" component={OperatorPage} />
-            <Route path="/dashboard/password" component={PasswordPage} />
             <Route default component={NotFoundPage} />
           </Router>
         </Layout>

@@ -9,8 +9,6 @@ type Account = SignedInSession['accounts'][number];
 
 interface SessionState {
   role: SignedInSession['role'];
-  /** Whether the operator has set a password. */
-  hasPassword: boolean;
   /** Whether any rate is above 0. If none is, pages show seconds of work instead of money. */
   charges: boolean;
   /** The id of the key that signed in; null for the operator. */
@@ -43,7 +41,7 @@ const chosenAccountKey = 'gen3d-account';
 export function SessionProvider(props: {
   children: ComponentChildren;
   /** `ended`: whether the session ended other than by signing out on this page. */
-  signIn: (hasPassword: boolean, ended: boolean, onSignedIn: (session: Session) => void) => JSX.Element;
+  signIn: (ended: boolean, onSignedIn: (session: Session) => void) => JSX.Element;
 }) {
   const [session, setSession] = useState<Session>();
   const [ended, setEnded] = useState(false);
@@ -69,16 +67,16 @@ export function SessionProvider(props: {
 
   const clearSession = useCallback((isEnded: boolean) => {
     setEnded(isEnded);
-    setSession((previous) => ({ role: null, operator_password: previous?.operator_password ?? false }));
+    setSession({ role: null });
   }, []);
   const state = useMemo<SessionState | undefined>(() => {
     if (!session || session.role === null) return undefined;
     const account = session.accounts.find(({ account_id }) => account_id === chosenId) ?? session.accounts[0];
     if (!account) return undefined;
+    const api = createApi(account.account_id, () => clearSession(true));
     return {
       role: session.role,
       keyId: session.key_id,
-      hasPassword: session.operator_password,
       charges: session.charges,
       accounts: session.accounts,
       account,
@@ -87,7 +85,7 @@ export function SessionProvider(props: {
         if (!session.accounts.some(({ account_id }) => account_id === accountId)) await refresh(accountId);
         setChosenId(accountId);
       },
-      api: createApi(account.account_id, () => clearSession(true)),
+      api: account.sandbox ? { ...api, follow: undefined } : api,
       refresh: () => refresh(account.account_id),
       async signOut() {
         await anonymousApi.send('DELETE', '/session');
@@ -108,6 +106,6 @@ export function SessionProvider(props: {
     );
   }
   if (!session) return null;
-  if (!state) return props.signIn(session.operator_password, ended, setSession);
+  if (!state) return props.signIn(ended, setSession);
   return <Context value={state}>{props.children}</Context>;
 }

@@ -10,7 +10,7 @@ export { CreateJobResponse, ListJobsResponse, Task } from './task.js';
 export { WebhookEndpoint } from './webhook-endpoint.js';
 
 /** Limits of the forms, in characters. */
-export const formLimits = { nameLength: maxNameLength, passwordLength: { min: 12, max: 200 } } as const;
+export const formLimits = { nameLength: maxNameLength } as const;
 
 /** Groups of statuses. `failed` includes canceled jobs. */
 export const jobGroups = ['in_progress', 'done', 'failed'] as const;
@@ -60,12 +60,10 @@ const account = { account_id: z.string(), name: z.string(), sandbox: z.boolean()
 export const Account = z.object(account);
 export type Account = z.infer<typeof Account>;
 
-/** `operator_password` says whether the operator has set a password. */
-const session = { operator_password: z.boolean() };
 /** `accounts`: for the operator, the first 100 and the chosen one. `charges`: whether any rate is above 0. If none is, the dashboard shows no amounts of money. */
-const signedIn = { ...session, charges: z.boolean(), accounts: z.array(Account) };
+const signedIn = { charges: z.boolean(), accounts: z.array(Account) };
 export const Session = z.discriminatedUnion('role', [
-  z.object({ ...session, role: z.null() }),
+  z.object({ role: z.null() }),
   z.object({ ...signedIn, role: z.literal('operator'), key_id: z.null() }),
   z.object({ ...signedIn, role: z.literal('member'), key_id: z.string() }),
 ]);
@@ -232,19 +230,6 @@ export type OperatorAccountList = z.infer<typeof OperatorAccountList>;
 export const CreatedAccount = z.object({ account_id: z.string(), name: z.string() });
 export type CreatedAccount = z.infer<typeof CreatedAccount>;
 
-/** An unfinished job of any account, for the operator. */
-export const OpenJob = z.object({
-  task_id: z.string(),
-  account: z.object({ account_id: z.string(), name: z.string() }),
-  label: z.nullable(z.string()),
-  status: JobStatus,
-  progress: z.number(),
-  created_at: z.string(),
-});
-export type OpenJob = z.infer<typeof OpenJob>;
-export const OpenJobPage = z.object({ jobs: z.array(OpenJob), next_cursor: NextCursor });
-export type OpenJobPage = z.infer<typeof OpenJobPage>;
-
 /** Records one action of an operator. */
 export const AuditEntry = z.object({
   entry_id: z.string(),
@@ -258,8 +243,6 @@ export const AuditEntry = z.object({
   created_at: z.string(),
 });
 export type AuditEntry = z.infer<typeof AuditEntry>;
-export const AuditPage = z.object({ entries: z.array(AuditEntry), next_cursor: NextCursor });
-export type AuditPage = z.infer<typeof AuditPage>;
 
 const BundleKind = z.enum(['reconstruction', 'matte', 'http']);
 

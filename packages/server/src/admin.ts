@@ -276,7 +276,7 @@ export async function openAdmin(edges: Edges, config: Config): Promise<Admin> {
     },
 
     async listAudit() {
-      const { entries } = await listAudit(db);
+      const entries = await listAudit(db);
       return entries.reverse().map(({ id, created_at, ...entry }) => ({
         entry_id: id,
         ...entry,

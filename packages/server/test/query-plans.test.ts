@@ -5,7 +5,7 @@ import { countJobsWithoutModel } from '../src/data/accounts/quotas.js';
 import type { Tables } from '../src/data/db/tables.js';
 import { dataDirOf } from '../src/data/installation/data-dir.js';
 import { claim } from '../src/data/jobs/claim.js';
-import { finishedJobsByStatus, openJobsByAccount, openJobsByStatus, quotaUse } from '../src/data/jobs/counts.js';
+import { finishedJobsByStatus, openJobsByStatus, quotaUse } from '../src/data/jobs/counts.js';
 import { countGallery, listGallery } from '../src/data/jobs/gallery.js';
 import { enqueueJob, findByOrigin } from '../src/data/jobs/job-store.js';
 import { listEvents } from '../src/data/webhooks/event-log.js';
@@ -89,7 +89,6 @@ test('metrics, the dashboard and a retry read no whole table', async () => {
   for (const run of [
     () => openJobsByStatus(db),
     () => finishedJobsByStatus(db, 1_000),
-    () => openJobsByAccount(db, { after: { id: 'job', accountId: account }, limit: 50 }),
     () => outboxCounts(db),
     () => accountsBelowZero(db),
     () => listEvents(db, account),

@@ -11,10 +11,8 @@ import { newIdempotencyKey } from '@gen3d/sdk';
 import { useCallback, useRef, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { parseResponse } from '../api.js';
-import { AuditLog } from '../components/audit-log.js';
 import { Bundles } from '../components/bundles.js';
 import { Problem, Success, useAction } from '../components/feedback.js';
-import { OpenJobs } from '../components/open-jobs.js';
 import { actionsColumn, type Column, Table, Tile } from '../components/table.js';
 import { dateTime, fileSize, relativeTime, seconds, usd } from '../format.js';
 import { NotFoundPage, useTitle } from '../layout.js';
@@ -51,7 +49,6 @@ export function OperatorPage() {
   /** Renewed whenever the form opens, so that sending the form twice credits once. */
   const [creditKey, setCreditKey] = useState('');
   const [createdAccount, setCreatedAccount] = useState<CreatedAccount>();
-  const [changes, setChanges] = useState(0);
   const dialog = useRef<HTMLDialogElement>(null);
 
   const load = useCallback(async () => {
@@ -73,7 +70,6 @@ export function OperatorPage() {
     run(async () => {
       setCreatedAccount(undefined);
       await request();
-      setChanges((count) => count + 1);
       await Promise.all([load(), refresh()]);
     }, message);
 
@@ -233,13 +229,11 @@ export function OperatorPage() {
           </button>
         )}
       </section>
-      <OpenJobs onCancel={() => setChanges((count) => count + 1)} />
       <section>
         <h2>Runners</h2>
         <Runners runners={overview.runners} serverVersion={overview.version} />
       </section>
       <Bundles />
-      <AuditLog revision={changes} />
       <section>
         <h2>Server</h2>
         <dl>

@@ -2,7 +2,6 @@ import { Session } from '@gen3d/schema/dashboard';
 import { useCallback, useEffect, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { createApi, parseResponse } from '../api.js';
-import { Choice } from '../components/buttons.js';
 import { Problem } from '../components/feedback.js';
 import { Logo, useTitle } from '../layout.js';
 
@@ -12,18 +11,17 @@ const isLoopback = ['127.0.0.1', 'localhost', '[::1]'].includes(location.hostnam
 /** Reads the token of a sign-in link. It is in the fragment, which browsers do not send to servers, proxies or logs. */
 const linkToken = () => (location.pathname === '/dashboard/sign-in' ? location.hash.slice(1) : '');
 
-export function SignInPage(props: { hasPassword: boolean; ended: boolean; onSignedIn: (session: Session) => void }) {
-  const { hasPassword, ended, onSignedIn } = props;
+export function SignInPage(props: { ended: boolean; onSignedIn: (session: Session) => void }) {
+  const { ended, onSignedIn } = props;
   useTitle('Sign in');
   const { route } = useLocation();
   const [link, setLink] = useState(linkToken);
-  const [role, setRole] = useState<'member' | 'operator'>('member');
-  const [secret, setSecret] = useState('');
+  const [apiKey, setApiKey] = useState('');
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<string>();
 
   const signIn = useCallback(
-    async (credentials: { link: string } | { api_key: string } | { password: string }) => {
+    async (credentials: { link: string } | { api_key: string }) => {
       setBusy(true);
       setProblem(undefined);
       try {
@@ -46,7 +44,6 @@ export function SignInPage(props: { hasPassword: boolean; ended: boolean; onSign
   }, [link, signIn]);
 
   if (link && isLoopback) return null;
-  const isOperator = role === 'operator';
   return (
     <main class="centered">
       <h1 class="wordmark">
@@ -65,40 +62,25 @@ export function SignInPage(props: { hasPassword: boolean; ended: boolean; onSign
         <form
           onSubmit={(event) => {
             event.preventDefault();
-            void signIn(isOperator ? { password: secret } : { api_key: secret });
+            void signIn({ api_key: apiKey });
           }}
         >
           <p>
             gen3d turns a photo of an object into a textured 3D model, a GLB file. Sign in with an API key of your
             account.
           </p>
-          {hasPassword && (
-            <Choice
-              legend="Sign in"
-              options={[
-                { value: 'member', label: 'With an API key' },
-                { value: 'operator', label: 'As the operator' },
-              ]}
-              value={role}
-              onChange={(chosen) => {
-                setRole(chosen);
-                setSecret('');
-              }}
-            />
-          )}
           {/* Password managers store a password under a user name. */}
-          <input type="text" name="username" autocomplete="username" value={role} readOnly hidden />
+          <input type="text" name="username" autocomplete="username" value="member" readOnly hidden />
           <label>
-            {isOperator ? 'Operator password' : 'API key'}
+            API key
             <input
-              key={role}
               type="password"
-              name={isOperator ? 'password' : 'api-key'}
+              name="api-key"
               autocomplete="current-password"
-              placeholder={isOperator ? undefined : 'gen3d_…'}
+              placeholder="gen3d_…"
               required
-              value={secret}
-              onInput={(event) => setSecret(event.currentTarget.value)}
+              value={apiKey}
+              onInput={(event) => setApiKey(event.currentTarget.value)}
             />
           </label>
           <button type="submit" class="primary full-width" disabled={busy}>

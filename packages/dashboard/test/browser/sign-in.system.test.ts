@@ -5,27 +5,6 @@ import { dropBall, newPage, openAccountMenu, seriousViolations, signedIn, useBro
 
 useBrowser();
 
-test('the operator sets a password, signs out, and signs in with it', async () => {
-  const { page } = await signedIn();
-  await openAccountMenu(page);
-  expect(await seriousViolations(page)).toEqual([]);
-  await page.getByRole('link', { name: 'Operator password' }).click();
-  await page.getByLabel('New password').fill('correct horse battery');
-  await page.getByRole('button', { name: 'Set password' }).click();
-  await page.getByText('Password set.').waitFor();
-  expect(await seriousViolations(page)).toEqual([]);
-  await openAccountMenu(page);
-  await page.getByRole('button', { name: 'Sign out' }).click();
-  await page.getByLabel('As the operator').check();
-  await page.getByLabel('Operator password').fill('wrong horse battery');
-  await page.getByRole('button', { name: 'Sign in' }).click();
-  await page.getByText('This is not the operator’s password').waitFor();
-  expect(await seriousViolations(page)).toEqual([]);
-  await page.getByLabel('Operator password').fill('correct horse battery');
-  await page.getByRole('button', { name: 'Sign in' }).click();
-  await page.getByRole('link', { name: 'Operator' }).waitFor();
-});
-
 test('a member signs in with a key, and sees no operator pages', async () => {
   const server = await startServer();
   const { page } = await newPage('dark');
@@ -44,12 +23,10 @@ test('a member signs in with a key, and sees no operator pages', async () => {
     await page.getByRole('heading', { level: 1, name }).waitFor();
     expect(await seriousViolations(page)).toEqual([]);
   }
-  for (const path of ['operator', 'password']) {
-    await page.goto(`${server.url}/dashboard/${path}`);
-    await page.getByText('Page not found').waitFor();
-  }
+  await page.goto(`${server.url}/dashboard/operator`);
+  await page.getByText('Page not found').waitFor();
   await openAccountMenu(page);
-  expect(await page.getByRole('link', { name: 'Operator password' }).count()).toBe(0);
+  expect(await seriousViolations(page)).toEqual([]);
   await page.getByRole('button', { name: 'Sign out' }).click();
   await page.getByLabel('API key').waitFor();
   expect(await page.getByText('Your session has ended').count()).toBe(0);

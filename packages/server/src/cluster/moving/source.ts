@@ -37,7 +37,6 @@ export const copiedTables = {
   job_events: 'event_id',
   outbox: 'seq',
   webhook_deliveries: 'id',
-  operator_password: 'id',
   dashboard_tokens: 'hash',
   audit_log: 'id',
 } as const satisfies Record<CopiedTable, string>;

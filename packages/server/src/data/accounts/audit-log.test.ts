@@ -10,5 +10,5 @@ test('only the newest entries of the audit log are kept', async () => {
   await limitAudit(db, 4);
   await limitAudit(db, 3);
   await limitAudit(db, 3);
-  expect((await listAudit(db)).entries.map(({ subject }) => subject)).toEqual(['d', 'c', 'b']);
+  expect((await listAudit(db)).map(({ subject }) => subject)).toEqual(['d', 'c', 'b']);
 });

@@ -18,8 +18,6 @@ export type AuditedAction =
   | 'dead-letter replay'
   | 'server-key rotate'
   | 'sign-in-link create'
-  | 'password set'
-  | 'password remove'
   | 'bundle pull'
   | 'bundle cancel'
   | 'bundle use';
@@ -45,20 +43,9 @@ export async function audit(trx: Queryable, { subject, detail, ...action }: Acti
     .execute();
 }
 
-/** Lists a page of the operators' actions, newest first, and says whether there are older ones. */
-export async function listAudit(
-  db: Queryable,
-  { before, limit = maxRowsRead }: { before?: string | undefined; limit?: number } = {},
-): Promise<{ entries: Tables['audit_log'][]; more: boolean }> {
-  let query = db
-    .selectFrom('audit_log')
-    .selectAll()
-    .orderBy('id', 'desc')
-    .limit(limit + 1);
-  if (before !== undefined) query = query.where('id', '<', before);
-  const rows = await query.execute();
-  return { entries: rows.slice(0, limit), more: rows.length > limit };
-}
+/** Lists the operators' newest actions, newest first. */
+export const listAudit = (db: Queryable): Promise<Tables['audit_log'][]> =>
+  db.selectFrom('audit_log').selectAll().orderBy('id', 'desc').limit(maxRowsRead).execute();
 
 /** This many entries take about 20 MB. */
 const maxEntries = 100_000;

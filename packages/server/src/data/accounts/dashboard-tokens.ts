@@ -137,13 +137,4 @@ export class DashboardTokens {
         .executeTakeFirst(),
     );
   }
-
-  /** Ends all other sessions of the operator, and all unused links. */
-  async endOtherOperators(trx: Queryable, token: string): Promise<void> {
-    await trx
-      .deleteFrom('dashboard_tokens')
-      .where('key_id', 'is', null)
-      .where('hash', 'not in', this.#hashes(token))
-      .execute();
-  }
 }

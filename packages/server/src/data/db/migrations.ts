@@ -144,7 +144,6 @@ const tables = [
     pending integer not null,
     had_model integer not null
   )`,
-  'create table operator_password (id integer primary key check (id = 1), hash text not null)',
   `create table dashboard_tokens (
     hash text primary key,
     kind text not null check (kind in ('link', 'session')),

@@ -132,12 +132,6 @@ export interface Tables {
     started_at: number;
     took_ms: number;
   };
-  /** At most one row. */
-  operator_password: {
-    id: number;
-    /** Uses the PHC string format; see accounts/operator-password.ts. */
-    hash: string;
-  };
   /** Sign-in links and sessions of the dashboard; see accounts/dashboard-tokens.ts. */
   dashboard_tokens: {
     /** HMAC-SHA256 of the token under the server key, hexadecimal. */

@@ -59,29 +59,6 @@ export function quotaUse(db: Queryable, accountId: string, maxOpenJobs: number) 
     .executeTakeFirstOrThrow();
 }
 
-export interface OpenJobsQuery {
-  /** Continues after this job, the last of the previous page. */
-  after?: { id: string; accountId: string } | undefined;
-  limit: number;
-}
-
-/** Lists a page of all accounts' unfinished jobs, account by account, oldest first, and says whether more follow. */
-export async function openJobsByAccount(db: Queryable, { after, limit }: OpenJobsQuery) {
-  const rows = await db
-    .selectFrom('jobs')
-    .innerJoin('accounts', 'accounts.id', 'jobs.account_id')
-    .select(['jobs.id', 'account_id', 'name', 'label', 'status', 'progress', 'jobs.created_at'])
-    .where('finished_at', 'is', null)
-    .$if(after !== undefined, (query) =>
-      query.where(sql<boolean>`(account_id, jobs.id) > (${after?.accountId}, ${after?.id})`),
-    )
-    .orderBy('account_id')
-    .orderBy('jobs.id')
-    .limit(limit + 1)
-    .execute();
-  return { rows: rows.slice(0, limit), more: rows.length > limit };
-}
-
 const openStatuses = jobStatuses.filter((status) => !isTerminal(status));
 
 export interface AccountQuery {

@@ -8,7 +8,6 @@ type DashboardErrorCode =
   | 'cross_origin'
   | 'not_signed_in'
   | 'sign_in_failed'
-  | 'too_many_tries'
   | 'operator_only'
   | 'not_cancelable'
   | 'not_deletable'

@@ -14,7 +14,7 @@ import { HttpError, sendJson, validated } from '../answers/responses.js';
 import { callerOf, refuseSandbox } from '../guards/auth.js';
 import { jsonBody } from '../guards/json-body.js';
 import type { Services } from '../routes/services.js';
-import { auditRequest } from './audit-routes.js';
+import { auditRequest } from './audit-request.js';
 
 const pageSize = 50;
 const spendDays = 30;

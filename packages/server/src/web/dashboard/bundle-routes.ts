@@ -5,7 +5,7 @@ import { BundleRefusal } from '../../work/bundles/bundle-manager.js';
 import { HttpError, sendJson, validated } from '../answers/responses.js';
 import { jsonBody } from '../guards/json-body.js';
 import type { Services } from '../routes/services.js';
-import { auditRequest } from './audit-routes.js';
+import { auditRequest } from './audit-request.js';
 
 const Named = z.object({ name: z.string().min(1).max(200).refine(isStorable, notStorable) });
 

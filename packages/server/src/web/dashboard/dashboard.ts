@@ -10,11 +10,10 @@ import { jobRoutes } from '../routes/jobs.js';
 import type { Services } from '../routes/services.js';
 import { webhookEndpointRoutes } from '../routes/webhook-endpoint.js';
 import { keyRoutes, ledgerRoutes, quotaRoutes } from './account-routes.js';
-import { auditRoutes } from './audit-routes.js';
 import { bundleRoutes } from './bundle-routes.js';
 import { eventRoutes } from './event-routes.js';
 import { jobDetailRoutes } from './job-detail-routes.js';
-import { openJobRoutes, operatorPasswordRoutes, operatorRoutes } from './operator-routes.js';
+import { operatorRoutes } from './operator-routes.js';
 import { actForAccount, identityOf, requireOperator, requireSession, sessionRoutes } from './session-routes.js';
 
 /** Who calls a route below `/dashboard/api`: anyone with a browser, a session, the operator, or one for an account. */
@@ -64,10 +63,7 @@ export function dashboardRoutes(services: Services, limit: RequestLimit): RouteG
   return [
     { at: `${api}/session`, who: 'visitor', routes: sessionRoutes(services, limit) },
     { at: `${api}/operator/bundles`, who: 'operator', routes: bundleRoutes(services) },
-    { at: `${api}/operator/audit`, who: 'operator', routes: auditRoutes(services) },
-    { at: `${api}/operator/jobs`, who: 'operator', routes: openJobRoutes(services) },
     { at: `${api}/operator`, who: 'operator', routes: operatorRoutes(services) },
-    { at: `${api}/operator-password`, who: 'operator', routes: operatorPasswordRoutes(services) },
     { at: `${api}/jobs`, who: 'account', routes: jobRoutes(services) },
     { at: `${api}/gallery`, who: 'account', routes: galleryRoutes(services) },
     { at: `${api}/job-details`, who: 'account', routes: jobDetailRoutes(services) },

@@ -1,6 +1,6 @@
 import { statfs } from 'node:fs/promises';
 import { isStorable, limits, Name, notStorable } from '@gen3d/schema';
-import { formLimits, type OpenJobPage, type OperatorAccountList, type Overview } from '@gen3d/schema/dashboard';
+import type { OperatorAccountList, Overview } from '@gen3d/schema/dashboard';
 import { Router } from 'express';
 import { z } from 'zod';
 import { cached, counting } from '../../base/cached.js';
@@ -10,25 +10,16 @@ import { dayMs, isoTime } from '../../base/time.js';
 import { version } from '../../base/version.js';
 import { creditAccount, openAccount } from '../../data/accounts/accounts.js';
 import { recentInferenceMs } from '../../data/accounts/ledger.js';
-import { hashPassword, OperatorPassword } from '../../data/accounts/operator-password.js';
 import { type Db, kindOf } from '../../data/db/database.js';
 import { currentTime } from '../../data/db/time.js';
 import { transaction } from '../../data/db/transaction.js';
-import {
-  accountsWithOpenJobs,
-  finishedJobsByStatus,
-  oldestOpenJob,
-  openJobsByAccount,
-  openJobsByStatus,
-} from '../../data/jobs/counts.js';
-import { cancel } from '../../data/jobs/lifecycle.js';
+import { accountsWithOpenJobs, finishedJobsByStatus, oldestOpenJob, openJobsByStatus } from '../../data/jobs/counts.js';
 import { liveRunners } from '../../data/runners/registry.js';
 import { outboxCounts } from '../../data/webhooks/outbox.js';
 import { HttpError, sendJson, validated } from '../answers/responses.js';
 import { jsonBody } from '../guards/json-body.js';
 import type { Services } from '../routes/services.js';
-import { auditRequest, operatorCursors } from './audit-routes.js';
-import { sessionTokenOf } from './session-routes.js';
+import { auditRequest } from './audit-request.js';
 
 const usd = z.number({ error: 'must be an amount in USD' }).min(-maxUsd).max(maxUsd);
 const NewAccount = z.object({ name: Name, balance_usd: usd.min(0).optional() });
@@ -36,6 +27,9 @@ const Credit = z.object({
   usd: usd.refine((amount) => toMicroUsd(amount) !== 0, 'must be at least a millionth of a dollar'),
   idempotency_key: z.string().min(1).max(limits.idempotencyKeyLength.max).refine(isStorable, notStorable).optional(),
 });
+
+/** Cursors are issued to an account, and the operator has none. */
+const operatorCursors = 'operator';
 
 const AccountSearch = z.object({ search: Name.optional(), cursor: z.string().optional() });
 const pageSize = 50;
@@ -137,76 +131,4 @@ async function recentInference(db: Db): Promise<Overview['inference_seconds']> {
   if (times.length === 0) return null;
   const secondsAt = (share: number) => times[Math.floor(share * (times.length - 1))]! / 1_000;
   return { median: secondsAt(0.5), p95: secondsAt(0.95) };
-}
-
-/** Serves `/dashboard/api/operator/jobs`: the unfinished jobs of all accounts. */
-export function openJobRoutes({ db, cursors }: Services): Router {
-  const router = Router();
-  router.get('/', async (request, response) => {
-    const after = await cursors.read(operatorCursors, request.query.cursor);
-    const { rows, more } = await openJobsByAccount(db, {
-      after: after && { id: after.id, accountId: after.label },
-      limit: pageSize,
-    });
-    const last = rows.at(-1);
-    sendJson(response, 200, {
-      jobs: rows.map(({ id, account_id, name, label, status, progress, created_at }) => ({
-        task_id: id,
-        account: { account_id, name },
-        label,
-        status,
-        progress,
-        created_at: isoTime(created_at),
-      })),
-      ...(more && last ? { next_cursor: cursors.issue(operatorCursors, last.id, last.account_id) } : {}),
-    } satisfies OpenJobPage);
-  });
-
-  router.post('/:id/cancel', async (request, response) => {
-    const { id } = request.params;
-    const outcome = await transaction(db, async (trx) => {
-      const canceled = await cancel(trx, id, currentTime(db));
-      if (canceled === 'canceled') await auditRequest(response, trx, { action: 'job cancel', subject: id });
-      return canceled;
-    });
-    if (outcome === 'unknown') throw new HttpError(404, 'not_found', 'No such job');
-    if (outcome === 'too_late') throw new HttpError(409, 'not_cancelable', 'The job is finished already');
-    response.status(204).end();
-  });
-  return router;
-}
-
-const { min, max } = formLimits.passwordLength;
-const NewPassword = z.object({
-  password: z
-    .string({ error: 'must be text' })
-    .min(min, `must have at least ${min} characters`)
-    .max(max, `must have at most ${max} characters`),
-});
-
-/** Serves `/dashboard/api/operator-password`: sets or removes the password, and ends the operator's other sessions. */
-export function operatorPasswordRoutes(services: Services): Router {
-  const { config, db, dashboardTokens: tokens } = services;
-  const password = new OperatorPassword(db);
-  const router = Router();
-  router.put('/', jsonBody(services), async (request, response) => {
-    const body = validated(NewPassword.safeParse(request.body));
-    const hash = await hashPassword(body.password);
-    await transaction(db, async (trx) => {
-      await password.set(trx, hash);
-      await tokens.endOtherOperators(trx, sessionTokenOf(request, config) ?? '');
-      await auditRequest(response, trx, { action: 'password set' });
-    });
-    response.status(204).end();
-  });
-
-  router.delete('/', async (request, response) => {
-    await transaction(db, async (trx) => {
-      await password.remove(trx);
-      await tokens.endOtherOperators(trx, sessionTokenOf(request, config) ?? '');
-      await auditRequest(response, trx, { action: 'password remove' });
-    });
-    response.status(204).end();
-  });
-  return router;
 }

@@ -5,23 +5,16 @@ import { z } from 'zod';
 import type { Config } from '../../config.js';
 import { findAccount, listAccounts } from '../../data/accounts/accounts.js';
 import { type Identity, sessionMs } from '../../data/accounts/dashboard-tokens.js';
-import { OperatorPassword } from '../../data/accounts/operator-password.js';
 import { HttpError, sendJson, validated } from '../answers/responses.js';
 import type { Caller } from '../guards/auth.js';
-import { clientOf, originOf } from '../guards/client-address.js';
+import { clientOf } from '../guards/client-address.js';
 import { smallJsonBody } from '../guards/json-body.js';
 import type { RequestLimit } from '../guards/rate-limit.js';
 import type { Services } from '../routes/services.js';
-import { PasswordAttempts } from './password-attempts.js';
 
-const SignIn = z.union(
-  [
-    z.object({ link: z.string().max(256) }),
-    z.object({ api_key: z.string().max(256) }),
-    z.object({ password: z.string().max(256) }),
-  ],
-  { error: 'must contain link, api_key or password' },
-);
+const SignIn = z.union([z.object({ link: z.string().max(256) }), z.object({ api_key: z.string().max(256) })], {
+  error: 'must contain link or api_key',
+});
 
 export const identityOf = (response: { locals: Record<string, unknown> }): Identity =>
   response.locals.identity as Identity;
@@ -38,8 +31,6 @@ export function sessionRoutes(
   limit: RequestLimit,
 ): Router {
   const router = Router();
-  const operatorPassword = new OperatorPassword(db);
-  const attempts = new PasswordAttempts();
 
   const signInFailed = (message: string) => new HttpError(403, 'sign_in_failed', message);
 
@@ -51,16 +42,15 @@ export function sessionRoutes(
   };
 
   const describeSession = async (identity: Identity | undefined, chosen?: unknown): Promise<Session> => {
-    const operator_password = await operatorPassword.isSet();
-    if (!identity) return { role: null, operator_password };
+    if (!identity) return { role: null };
     const found =
       identity.role === 'operator' ? await accountsFor(chosen) : [await findAccount(db, identity.accountId)];
     const accounts = found
       .filter((account) => account !== undefined)
       .map(({ id, name, sandbox }) => ({ account_id: id, name, sandbox: sandbox === 1 }));
     const charges = Object.values(rates()).some((rate) => rate > 0);
-    if (identity.role === 'operator') return { role: 'operator', key_id: null, operator_password, charges, accounts };
-    return { role: 'member', key_id: identity.keyId, operator_password, charges, accounts };
+    if (identity.role === 'operator') return { role: 'operator', key_id: null, charges, accounts };
+    return { role: 'member', key_id: identity.keyId, charges, accounts };
   };
 
   router.get('/', async (request, response) => {
@@ -76,17 +66,6 @@ export function sessionRoutes(
       if (!(await tokens.redeemLink(body.link))) {
         throw signInFailed('This link has been used or is over an hour old. Print a new one: gen3d admin sign-in-link');
       }
-    } else if ('password' in body) {
-      const client = clientOf(request);
-      const waitSeconds = Math.ceil(attempts.take(client, originOf(request), performance.now()));
-      if (waitSeconds > 0) {
-        const message = `Too many attempts. Wait ${waitSeconds} s, or sign in with a link: gen3d admin sign-in-link`;
-        throw new HttpError(429, 'too_many_tries', message, { 'retry-after': String(waitSeconds) });
-      }
-      if (!(await operatorPassword.matches(body.password))) {
-        throw signInFailed('This is not the operator’s password');
-      }
-      attempts.noteSuccess(client);
     } else {
       const apiKey = body.api_key.trim();
       if (apiKey === publicTestKey) {

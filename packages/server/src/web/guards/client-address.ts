@@ -25,16 +25,6 @@ function forwardedBy({ socket, headers }: Peer): string | undefined {
 }
 
 /**
- * Returns what a client cannot choose of its address: the internet, one proxy, or one machine in the private network.
- * Limits all clients of an origin together, without affecting those of another one.
- */
-export function originOf(request: Peer): string {
-  const peer = request.socket.remoteAddress ?? '';
-  if (isPublicAddress(peer)) return 'internet';
-  return forwardedBy(request) === undefined ? peer : `proxy ${peer}`;
-}
-
-/**
  * Identifies the client of a request, for limits per client: an IPv4 address, or the first 64 bits of an IPv6 address,
  * because a subscriber usually has all addresses with these bits.
  */
