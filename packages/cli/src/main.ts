@@ -1,3 +1,4 @@
+import { announceStart } from './connection/profile.js';
 import { exitCode } from './exit/failure.js';
 import { run } from './program.js';
 import { say } from './terminal/terminal.js';
@@ -11,6 +12,9 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 
 // Losing progress and hints does not stop the command.
 process.stderr.on('error', () => {});
+
+// Before the settings of a server are loaded, which takes seconds on a slow machine.
+if (process.argv[2] === 'serve') await announceStart();
 
 // process.exit() could discard output that is still being written to a pipe.
 process.exitCode = await run(process.argv.slice(2));

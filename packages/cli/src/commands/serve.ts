@@ -27,14 +27,12 @@ async function serve(command: Command): Promise<void> {
   const config = await serverConfig(command);
   // On PostgreSQL, any number of servers may share a data directory.
   if (config.database === 'sqlite') await requireUnserved(config.dataDir);
-  await announceStart();
   const { isLogForPeople, serve: start } = await import('@gen3d/server');
   await interruptible(async (signal) => {
     let readyLine = '';
     const stdout = { write: (line: string) => (readyLine += line) };
     const reloadConfig = await configReader(command);
-    const server = await start(config, { stdout, reloadConfig }).catch(async (error: unknown) => {
-      await announceStart(false);
+    const server = await start(config, { stdout, reloadConfig }).catch((error: unknown) => {
       throw explainPort(error, config.port, 'gen3d serve');
     });
     // The key is stored before the ready line, because scripts may run `gen3d create` as soon as it appears.
@@ -85,16 +83,6 @@ async function requireUnserved(dataDir: string): Promise<void> {
     throw new UsageError(
       `${url} already serves the data directory ${dataDir}. Stop that server, or choose another --data-dir`,
     );
-  }
-}
-
-/** Lets other commands on this machine wait for the server, whose key may not exist yet. A courtesy, so errors are ignored. */
-async function announceStart(isStarting = true): Promise<void> {
-  try {
-    const { starting: _, ...profile } = await readProfile();
-    await writeProfile(isStarting ? { ...profile, starting: process.pid } : profile);
-  } catch {
-    // `storeKey` reports a profile that cannot be written.
   }
 }
 

@@ -60,7 +60,7 @@ export async function withClient<T>(
 const announcementMs = 5_000;
 /** A server that has announced itself takes less, even on a slow machine. Its process may have crashed. */
 const maxStartMs = 300_000;
-const startPollMs = 200;
+const startPollMs = 500;
 
 /** Reads the profile. If a server on this machine is starting, waits until it listens and has stored its key. */
 async function profileOfRunningServer(options: ServerOptions): Promise<Profile> {
@@ -71,7 +71,8 @@ async function profileOfRunningServer(options: ServerOptions): Promise<Profile> 
     if (!isLocal(baseUrl)) return profile;
     const isStarting = isServerStarting(profile) && Date.now() - startedAt < maxStartMs;
     const hasKey = chooseKey(options, profile, baseUrl) !== undefined;
-    const health = await healthOf(baseUrl);
+    // Without a key, a server that is starting has nothing to say, and would log every request.
+    const health = isStarting && !hasKey ? undefined : await healthOf(baseUrl);
     if (health !== undefined && (!isStarting || (hasKey && health === 200))) return profile;
     if (!isStarting && Date.now() - startedAt > announcementMs) return profile;
     if (isStarting && !hasSaid) say('A gen3d server is starting on this machine. Waiting until it listens');

@@ -75,6 +75,18 @@ const isKnownServer = (value: unknown): value is KnownServer =>
   (value.apiKey === undefined || typeof value.apiKey === 'string') &&
   (value.dataDir === undefined || typeof value.dataDir === 'string');
 
+/**
+ * Lets other commands on this machine wait for a server that this process starts. Ends when the server has stored its URL,
+ * or with the process.
+ */
+export async function announceStart(): Promise<void> {
+  try {
+    await writeProfile({ ...(await readProfile()), starting: process.pid });
+  } catch {
+    // `serve` reports a profile that cannot be written.
+  }
+}
+
 /** Whether a server on this machine is starting: its process has announced it, and still runs. */
 export function isServerStarting({ starting }: Profile): boolean {
   if (starting === undefined) return false;
