@@ -20,9 +20,10 @@ const addresses = { members: ['203.0.113.1', '203.0.113.2'], newClient: '198.51.
  * @returns {Promise<string>} the database's URL through the proxy
  */
 export async function withLatency(databaseUrl) {
-  const target = new URL(databaseUrl);
+  const url = new URL(databaseUrl);
+  const { hostname, port } = url;
   const proxy = createServer((client) => {
-    const database = connect(Number(target.port), target.hostname);
+    const database = connect(Number(port), hostname);
     for (const [from, to] of [
       [client, database],
       [database, client],
@@ -34,9 +35,9 @@ export async function withLatency(databaseUrl) {
   }).listen(0, '127.0.0.1');
   await once(proxy, 'listening');
   proxy.unref();
-  target.hostname = '127.0.0.1';
-  target.port = String(portOf(proxy));
-  return target.href;
+  url.hostname = '127.0.0.1';
+  url.port = String(portOf(proxy));
+  return url.href;
 }
 
 /**
