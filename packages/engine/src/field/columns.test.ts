@@ -64,6 +64,32 @@ describe('a columns field', () => {
     expect(await densityAt(uncertain, (rim + 0.15 * pixel) * toCenter, 0, -1.4 * step)).toBeLessThan(0);
   });
 
+  test('has no threads between two parts where the depth of a column is in between', async () => {
+    const [near, between, far] = [0, 0.4, 0.8];
+    const frontDepth = Float32Array.from({ length: size * size }, (_, i) => {
+      const column = i % size;
+      return column < size / 2 ? near : column === size / 2 ? between : far;
+    });
+    const occupancy = new Float32Array(steps * size * size).fill(-5);
+    const field = columnsField(columns, slabMatte(size), slabMatte(256), {
+      frontDepth,
+      occupancy,
+      elevation: undefined,
+    });
+    const at = (column: number, depth: number) => {
+      const z = -depth * halfWidth * halfDepth - 0.7 * step;
+      const scale = ((columns.camera.distance - z) * halfWidth) / columns.camera.distance;
+      return densityAt(field, (((column + 0.5) * 2) / size - 1) * scale, 0, z);
+    };
+    expect(await at(size / 2 - 3, near)).toBeGreaterThan(0);
+    expect(await at(size / 2 + 3, far)).toBeGreaterThan(0);
+    for (let depth = 0.1; depth < 0.75; depth += 0.05) {
+      for (let column = size / 2 - 2; column <= size / 2 + 2; column += 0.25) {
+        expect(await at(column, depth)).toBeLessThan(0);
+      }
+    }
+  });
+
   test('is as thick as the network expects, even if every single step is more likely empty', async () => {
     const [certain, uncertain] = [3, -0.4];
     const logits = Array.from({ length: steps }, (_, k) => (k < 2 ? certain : uncertain - 0.1 * k));

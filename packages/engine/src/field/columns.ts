@@ -33,6 +33,12 @@ const minThickness = 1.5 / 64;
 /** Maximum added to logits to reach the expected volume: a step less probable than one in eight stays empty. */
 const maxLogitBonus = 2;
 
+/**
+ * Neighbors whose fronts differ by more than this, where the box is 2 deep, belong to two parts: a cup's rim and the saucer
+ * behind it. Fronts are not interpolated between parts, because threads as thin as the minimum thickness would join them.
+ */
+const maxFrontStep = 0.1;
+
 /** Width, in logits, of the rounded seam where the front, the back and the outline meet. */
 const seamRounding = 1.2;
 
@@ -112,7 +118,7 @@ export function columnsField(
   const halfDepth = decoder.halfWidth * decoder.halfDepth;
   const halfTangent = decoder.halfWidth / camera.distance;
   const filter = bilateralFilter(raw.frontDepth, coarseMatte, size);
-  const frontDepth = smoothed(raw.frontDepth, count, filter);
+  const frontDepth = withoutRamps(smoothed(raw.frontDepth, count, filter), coarseMatte, size);
   const occupancy = smoothed(raw.occupancy, count, filter);
   addExpectedVolume(occupancy, coarseMatte);
   const front = upsampleInside(frontDepth, coarseMatte, size);
@@ -127,7 +133,7 @@ export function columnsField(
     const v = -y * scale;
     const silhouette = silhouetteAt(u, v);
     if (silhouette <= -3) return -3;
-    const behind = ((-z / halfDepth - sampleSquare(front, outlineSize, u, v)) * steps) / 2;
+    const behind = ((-z / halfDepth - sampleFront(front, outlineSize, u, v)) * steps) / 2;
     const step = clamp(behind, 0, steps - 1);
     const k = Math.min(Math.floor(step), steps - 2);
     const near = sampleSquare(occupancy, size, u, v, k * count);
@@ -278,6 +284,25 @@ function smoothed(channels: Float32Array, count: number, { pixels, neighbors, we
 }
 
 /**
+ * Moves each column's front to that of the nearer or of the farther part, where two parts meet. The network's own depth is
+ * in between there, and would become a thread that joins them.
+ */
+function withoutRamps(depth: Float32Array, matte: Float32Array, size: number): Float32Array {
+  return depth.map((value, i) => {
+    if (matte[i]! <= 0.5) return value;
+    let [near, far] = [value, value];
+    for (let n = 0; n < 9; n++) {
+      const j = neighbor(i, n, size);
+      if (matte[j]! <= 0.5) continue;
+      near = Math.min(near, depth[j]!);
+      far = Math.max(far, depth[j]!);
+    }
+    if (far - near <= 2 * maxFrontStep) return value;
+    return value - near < far - value ? near : far;
+  });
+}
+
+/**
  * Adds one number, 0 to `maxLogitBonus`, to all logits [steps·C·C] in place, so that as many steps inside the matte are occupied
  * as the network expects: the sum of their probabilities.
  *
@@ -309,17 +334,48 @@ function addExpectedVolume(occupancy: Float32Array, matte: Float32Array): void {
  */
 function upsampleInside(depth: Float32Array, matte: Float32Array, size: number): Float32Array {
   const weight = matte.map((coverage) => (coverage > 0.5 ? 1 : 1e-4 + 0.01 * coverage));
-  const weighted = depth.map((value, i) => value * weight[i]!);
   const scaled = new Float32Array(outlineSize * outlineSize);
   for (let y = 0; y < outlineSize; y++) {
     const v = ((y + 0.5) / outlineSize) * 2 - 1;
     for (let x = 0; x < outlineSize; x++) {
       const u = ((x + 0.5) / outlineSize) * 2 - 1;
-      scaled[y * outlineSize + x] = sampleSquare(weighted, size, u, v) / sampleSquare(weight, size, u, v);
+      scaled[y * outlineSize + x] = sampleFront(depth, size, u, v, weight);
     }
   }
   return scaled;
 }
+
+/**
+ * Interpolates the depth of the front at a position from -1 to 1, among those of the four samples around it that belong to
+ * the part of the one that counts most.
+ *
+ * @param weight of each sample
+ */
+function sampleFront(depth: Float32Array, size: number, u: number, v: number, weight?: Float32Array): number {
+  const x = clamp(((u + 1) * size - 1) / 2, 0, size - 1);
+  const y = clamp(((v + 1) * size - 1) / 2, 0, size - 1);
+  const [left, top] = [Math.min(Math.floor(x), size - 2), Math.min(Math.floor(y), size - 2)];
+  const first = top * size + left;
+  let [part, most] = [0, -1];
+  for (let corner = 0; corner < 4; corner++) {
+    const i = first + (corner & 1) + size * (corner >> 1);
+    const share = shareOf(corner, x - left, y - top) * (weight ? weight[i]! : 1);
+    if (share > most) [part, most] = [depth[i]!, share];
+  }
+  let [sum, total] = [0, 0];
+  for (let corner = 0; corner < 4; corner++) {
+    const i = first + (corner & 1) + size * (corner >> 1);
+    if (Math.abs(depth[i]! - part) > maxFrontStep) continue;
+    const share = shareOf(corner, x - left, y - top) * (weight ? weight[i]! : 1);
+    sum += share * depth[i]!;
+    total += share;
+  }
+  return sum / total;
+}
+
+/** The bilinear weight of one of the four samples around a position, which is `right` and `down` from the first. */
+const shareOf = (corner: number, right: number, down: number): number =>
+  (corner & 1 ? right : 1 - right) * (corner & 2 ? down : 1 - down);
 
 /** Finds the range of normalized depth that contains everything occupied, with a few steps of margin. */
 function depthRange(
