@@ -116,6 +116,7 @@ async function finishedTask(
       await watch.changed(maxPauseMs);
     }
   } finally {
+    response.off('close', watch.close);
     watch.close();
   }
 }
@@ -147,7 +148,11 @@ async function sendModel(services: Services, response: Response, task: TaskRow |
 }
 
 /** Sends at the client's pace. A client that disconnects is not an error. */
-const sendStream = (bytes: Readable, response: Response): Promise<void> => pipeline(bytes, response).catch(() => {});
+function sendStream(bytes: Readable, response: Response): Promise<void> {
+  // The guards and the pipeline listen for its end. Node suspects a leak at 11 listeners.
+  response.setMaxListeners(20);
+  return pipeline(bytes, response).catch(() => {});
+}
 
 async function* inBase64(start: string, bytes: AsyncIterable<Buffer>, end: string): AsyncGenerator<string> {
   yield start;

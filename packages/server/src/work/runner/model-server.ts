@@ -10,6 +10,7 @@ import {
   type HttpManifest,
   type PoolGenerateOptions,
 } from '@gen3d/engine';
+import { meshDefaults } from '@gen3d/engine/bundles';
 import { Agent, type Dispatcher, request } from 'undici';
 import type { TargetRules } from '../../base/net/address.js';
 import { guardedAgent } from '../../base/net/guarded-agent.js';
@@ -94,7 +95,13 @@ export class ModelServer implements ModelMaker {
 
   async generate(
     photo: DecodedPhoto,
-    { sampler, options, maxTriangles = 40_000, onProgress, signal: canceled }: PoolGenerateOptions & ModelWishes = {},
+    {
+      sampler,
+      options,
+      maxTriangles = meshDefaults.maxTriangles,
+      onProgress,
+      signal: canceled,
+    }: PoolGenerateOptions & ModelWishes = {},
   ) {
     const { manifest, timeoutMs } = this.#options;
     const { name, license } = manifest;
