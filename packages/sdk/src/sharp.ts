@@ -2,7 +2,7 @@ import { loadPackage } from './optional-package.js';
 
 /** Declares the functions of sharp that are used here. */
 interface SharpImage {
-  metadata(): Promise<{ width: number; height: number; hasAlpha?: boolean; pages?: number; depth: string }>;
+  metadata(): Promise<{ width: number; height: number; hasAlpha?: boolean; pages?: number | undefined; depth: string }>;
   rotate(): SharpImage;
   removeAlpha(): SharpImage;
   extract(area: { left: number; top: number; width: number; height: number }): SharpImage;

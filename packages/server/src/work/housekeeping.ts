@@ -7,7 +7,6 @@ import { after, currentTime } from '../data/db/time.js';
 import { isUnavailable } from '../data/db/unavailable.js';
 import type { InputStore } from '../data/inputs/input-store.js';
 import { deleteOldModels, eraseDeletedAccounts, finishDeletions, forgetDeletions } from '../data/jobs/deletion.js';
-import { deleteOldJobEvents, limitJobEvents } from '../data/jobs/events.js';
 import { outcomeOfJob } from '../data/jobs/job-store.js';
 import { reap } from '../data/jobs/lifecycle.js';
 import { deleteOldJobs, retentionTime } from '../data/jobs/retention.js';
@@ -15,6 +14,7 @@ import { needsInput } from '../data/jobs/retry.js';
 import { sweepRunners } from '../data/runners/registry.js';
 import { deleteOldDeadLetters, expireEvents, limitEvents } from '../data/webhooks/dead-letters.js';
 import { deleteOldDeliveries } from '../data/webhooks/delivery-log.js';
+import { deleteOldJobEvents, limitJobEvents } from '../data/webhooks/job-events.js';
 
 const reapEveryMs = 1_000;
 const limitEveryMs = 60 * 1_000;

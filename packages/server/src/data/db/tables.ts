@@ -18,7 +18,7 @@ export interface Tables {
     /** The last day on which the account created a job, and how many it created then; see accounts/quotas.ts. */
     jobs_day: Generated<number>;
     jobs_of_day: Generated<number>;
-    /** The time in the id of its last event, or 0; see jobs/events.ts. */
+    /** The time in the id of its last event, or 0; see webhooks/job-events.ts. */
     last_event_at: Generated<number>;
     /** When an API key was last revoked, or 0. */
     key_revoked_at: Generated<number>;
@@ -106,7 +106,7 @@ export interface Tables {
     paused_until: number | null;
     created_at: number;
   };
-  /** The changes of jobs; see jobs/events.ts. */
+  /** The changes of jobs; see webhooks/job-events.ts. */
   job_events: JobEventTable;
   outbox: OutboxTable;
   /** Attempts at delivering events; see webhooks/delivery-log.ts. */

@@ -6,7 +6,7 @@ import { type Parameters, prepared } from '../db/prepared.js';
 import type { JobRow, NewOutboxRow, OutboxRow } from '../db/tables.js';
 import { after, isUnleased, type Time } from '../db/time.js';
 import { forKeyShare, forUpdateSkipLocked, transaction } from '../db/transaction.js';
-import { type JobState, recordEvent } from '../jobs/events.js';
+import { type JobState, recordEvent } from './job-events.js';
 import { isPaused, resume } from './pauses.js';
 
 // The transactional outbox: an event is a row that is written in the transaction of the change it reports, and deleted

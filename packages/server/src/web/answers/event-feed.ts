@@ -1,5 +1,5 @@
 import { QuotaError, quotas } from '../../data/accounts/quotas.js';
-import type { EventState } from '../../data/jobs/events.js';
+import type { EventState } from '../../data/webhooks/job-events.js';
 
 // Wakes the open event streams. However many there are, one query a second reads the states of their accounts, and a
 // notification from this or another process makes it run at once. A stream then reads its events by itself, so that no

@@ -2,8 +2,8 @@ import { encodeTime } from 'ulid';
 import { expect, test } from 'vitest';
 import { newAccount, newJob, temporaryDatabase } from '../../../test/kit.js';
 import type { Db } from '../db/database.js';
-import { deleteOldJobEvents, endOfEvents, limitJobEvents, readEvents } from './events.js';
-import { cancel } from './lifecycle.js';
+import { cancel } from '../jobs/lifecycle.js';
+import { deleteOldJobEvents, endOfEvents, limitJobEvents, readEvents } from './job-events.js';
 
 const statesOf = async (db: Db, account: string, after = '') =>
   (await readEvents(db, account, { after })).map(({ job_id, status }) => [job_id, status]);
