@@ -10,6 +10,8 @@ import { codePackages, packAll } from './release/pack.mjs';
 import { publish, releaseLists } from './release/publish.mjs';
 import { requireNode, root } from './repository.mjs';
 
+/** @typedef {import('./release/pack.mjs').Packed} Packed */
+
 /**
  * @typedef {object} Component
  * @property {string} name

@@ -15,6 +15,7 @@ const ownCodes = {
   forbidden: true,
   rate_limited: true,
   connection_failed: true,
+  redirected: true,
   timeout: true,
   invalid_response: true,
   job_failed: true,
