@@ -240,11 +240,11 @@ describe('with the test key, whose jobs finish immediately', () => {
     });
   });
 
-  test('-o keeps a file that an OBJ would overwrite, and prints how to get the model', async () => {
+  test('-o keeps a file that an OBJ would overwrite, and creates no job', async () => {
     await writeFile(path('mug-texture.jpg'), 'precious');
     const { code, stderr } = await gen3d(['create', 'cup.png', '--wait', '-o', 'mug.obj'], { env });
-    expect(stderr).toMatch(/mug-texture\.jpg already exists.*gen3d download/);
-    expect(code).toBe(1);
+    expect(stderr).toMatch(/mug-texture\.jpg already exists/);
+    expect(code).toBe(2);
     expect(await readFile(path('mug-texture.jpg'), 'utf8')).toBe('precious');
     expect(existsSync(path('mug.obj'))).toBe(false);
   });
@@ -410,7 +410,7 @@ describe('accounts', () => {
   test('login checks the key before storing it, and logout removes it', async () => {
     const env = { GEN3D_CONFIG_DIR: path('other-config'), GEN3D_BASE_URL: server.url };
     expect((await gen3d(['login'], { env, input: 'gen3d_wrong' })).code).toBe(4);
-    expect(existsSync(path('other-config'))).toBe(false);
+    expect(existsSync(path('other-config', 'profile.json'))).toBe(false);
     const { current, servers } = JSON.parse(await readFile(path('config', 'profile.json'), 'utf8'));
     expect((await gen3d(['login'], { env, input: `${servers[current].apiKey}\n` })).code).toBe(0);
     expect((await gen3d(['balance'], { env })).code).toBe(0);

@@ -67,6 +67,19 @@ test('a command waits for a server that is starting, and uses the key that the s
   expect({ code, balance: JSON.parse(stdout).balance_usd }).toEqual({ code: 0, balance: 5 });
 });
 
+test('Ctrl-C while a command waits for a server that does not respond exits with 130', async () => {
+  const silent = createServer();
+  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+  const { port } = silent.address() as AddressInfo;
+  const child = start(['list'], { GEN3D_BASE_URL: `http://127.0.0.1:${port}`, GEN3D_API_KEY: 'gen3d_key' });
+  const ended = result(child);
+  await once(silent, 'request');
+  child.kill('SIGINT');
+  const { code, stderr } = await ended;
+  silent.close();
+  expect({ code, stderr }).toEqual({ code: 130, stderr: 'Interrupted.\n' });
+});
+
 test('a redirect exits with 3 and names the URL to use', async () => {
   const server = createServer((request, response) => {
     response.writeHead(301, { location: `https://models.example${request.url}` }).end();
@@ -343,12 +356,14 @@ describe('Ctrl-C while a photo is being sent', () => {
     ['with --wait', ['create', 'cup.png', '--wait']],
     ['without --wait', ['create', 'cup.png']],
   ])('%s says that there may be a job, and how to check', async (_, args) => {
-    const silent = createServer();
+    let receive = () => {};
+    const received = new Promise<void>((resolve) => (receive = resolve));
+    const silent = createServer((request, response) => (request.method === 'POST' ? receive() : void response.end()));
     await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
     const { port } = silent.address() as AddressInfo;
     const child = start(args, { GEN3D_BASE_URL: `http://127.0.0.1:${port}`, GEN3D_API_KEY: 'gen3d_key' });
     const ended = result(child);
-    await once(silent, 'request');
+    await received;
     child.kill('SIGINT');
     const { code, stdout, stderr } = await ended;
     silent.close();

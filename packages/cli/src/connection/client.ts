@@ -38,22 +38,24 @@ export async function withClient<T>(
   options: ServerOptions,
   work: (client: Gen3d, signal: AbortSignal, apiKey: string) => Promise<T>,
 ): Promise<T> {
-  const profile = await profileOfRunningServer(options);
-  const baseUrl = chooseServer(options, profile);
-  const apiKey = chooseKey(options, profile, baseUrl);
-  if (!apiKey) throw await missingKeyError(baseUrl);
-  const retries = new RetryReport();
-  const client = new Gen3d({ apiKey, baseUrl, fetch: retries.fetch, onRetry: retries.say });
-  try {
-    return await interruptible((signal) => work(client, signal, apiKey));
-  } catch (error) {
-    if (error instanceof Interrupted) throw retries.explain(error);
-    // The hint would be wrong for downloads from another host, and for a connection that broke during a response.
-    const start = `Cannot reach ${new URL(baseUrl).origin}:`;
-    throw error instanceof ConnectionError && error.message.startsWith(start)
-      ? unreachableError(baseUrl, error)
-      : error;
-  }
+  return interruptible(async (signal) => {
+    const profile = await profileOfRunningServer(options, signal);
+    const baseUrl = chooseServer(options, profile);
+    const apiKey = chooseKey(options, profile, baseUrl);
+    if (!apiKey) throw await missingKeyError(baseUrl);
+    const retries = new RetryReport();
+    const client = new Gen3d({ apiKey, baseUrl, fetch: retries.fetch, onRetry: retries.say });
+    try {
+      return await work(client, signal, apiKey);
+    } catch (error) {
+      if (error instanceof Interrupted) throw retries.explain(error);
+      // The hint would be wrong for downloads from another host, and for a connection that broke during a response.
+      const start = `Cannot reach ${new URL(baseUrl).origin}:`;
+      throw error instanceof ConnectionError && error.message.startsWith(start)
+        ? unreachableError(baseUrl, error)
+        : error;
+    }
+  });
 }
 
 /** How long a command waits for a `serve` that was started at the same moment to announce itself. */
@@ -63,16 +65,18 @@ const maxStartMs = 300_000;
 const startPollMs = 500;
 
 /** Reads the profile. If a server on this machine is starting, waits until it listens and has stored its key. */
-async function profileOfRunningServer(options: ServerOptions): Promise<Profile> {
+async function profileOfRunningServer(options: ServerOptions, signal: AbortSignal): Promise<Profile> {
   const startedAt = Date.now();
   for (let hasSaid = false; ; await sleep(startPollMs)) {
+    signal.throwIfAborted();
     const profile = await readProfile();
     const baseUrl = chooseServer(options, profile);
     if (!isLocal(baseUrl)) return profile;
     const isStarting = isServerStarting(profile) && Date.now() - startedAt < maxStartMs;
     const hasKey = chooseKey(options, profile, baseUrl) !== undefined;
     // Without a key, a server that is starting has nothing to say, and would log every request.
-    const health = isStarting && !hasKey ? undefined : await healthOf(baseUrl);
+    const health = isStarting && !hasKey ? undefined : await healthOf(baseUrl, signal);
+    signal.throwIfAborted();
     if (health !== undefined && (!isStarting || (hasKey && health === 200))) return profile;
     if (!isStarting && Date.now() - startedAt > announcementMs) return profile;
     if (isStarting && !hasSaid) say('A gen3d server is starting on this machine. Waiting until it listens');
@@ -110,9 +114,12 @@ class RetryReport {
 }
 
 /** Requests the server's health check, and returns the status of the response. Undefined if there was no response. */
-export async function healthOf(baseUrl: string): Promise<number | undefined> {
+export async function healthOf(baseUrl: string, signal?: AbortSignal): Promise<number | undefined> {
   try {
-    const response = await fetch(`${baseUrl}/healthz`, { signal: AbortSignal.timeout(5000) });
+    const timeout = AbortSignal.timeout(5_000);
+    const response = await fetch(`${baseUrl}/healthz`, {
+      signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
+    });
     // Node's fetch can crash the process if a connection closes while the body is unread.
     await response.body?.cancel();
     return response.status;
