@@ -3,7 +3,7 @@ import type { Config } from '../config.js';
 import { limitAudit } from '../data/accounts/audit-log.js';
 import type { AssetStore } from '../data/assets/asset-store.js';
 import type { Db } from '../data/db/database.js';
-import { after, currentTime } from '../data/db/time.js';
+import { currentTime } from '../data/db/time.js';
 import { isUnavailable } from '../data/db/unavailable.js';
 import type { InputStore } from '../data/inputs/input-store.js';
 import { deleteOldModels, eraseDeletedAccounts, finishDeletions, forgetDeletions } from '../data/jobs/deletion.js';
@@ -52,7 +52,7 @@ export function startHousekeeping(
       deliveries: () => deleteOldDeliveries(db, now),
       events: () => deleteOldJobEvents(db, now),
       audit: () => limitAudit(db),
-      runners: () => sweepRunners(db, after(currentTime(db), -keptRunnerMs)),
+      runners: () => sweepRunners(db, currentTime(db), keptRunnerMs),
       inputs: () => inputs.sweep(strayBefore, (jobId) => needsInput(db, jobId, keepPhotosDays)),
       assets: async () => {
         await assets.sweep(strayBefore, (jobId) => outcomeOfJob(db, jobId));

@@ -92,10 +92,11 @@ export async function anyRunner(db: Db, now: Time): Promise<boolean> {
   return (await alive(db, now).select('id').limit(1).executeTakeFirst()) !== undefined;
 }
 
-/** Deletes the runners that were not alive any more at a time. */
-export async function sweepRunners(db: Db, time: Time): Promise<void> {
+/** Deletes the runners that are not alive, except those that were within the last `keptMs`. */
+export async function sweepRunners(db: Db, now: Time, keptMs: number): Promise<void> {
   await db
     .deleteFrom('runners')
-    .where((eb) => eb.not(isAlive(time)))
+    .where((eb) => eb.not(isAlive(now)))
+    .where((eb) => eb.not(isAhead('alive_until', after(now, -keptMs), keptMs)))
     .execute();
 }
