@@ -143,7 +143,7 @@ export const renderThumbnail = (mesh: TexturedMesh, baseColor: RgbaImage): Rende
 /** Encodes a thumbnail, marked as made by a network. */
 export async function encodeThumbnail({ data, cutout, width, height }: RenderedView): Promise<Thumbnails> {
   // 4:4:4, since halving the colors' resolution is visible at edges, and a thumbnail has many. WebP with the default
-  // effort of 4 takes 2.5 times as long and is a tenth smaller.
+  // effort of 4 takes twice as long and is an eighth smaller.
   const raw = { width, height, channels: 4 } as const;
   const [jpeg, webp] = await Promise.all([
     sharp(data, { raw })
