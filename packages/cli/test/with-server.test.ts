@@ -290,7 +290,7 @@ describe('while waiting for a job,', () => {
   });
 
   test('SIGINT while reading stdin exits', async () => {
-    const child = start(['create', '-', '--wait']);
+    const child = start(['create', '-', '--wait', '-o', 'interrupted.glb']);
     const ended = result(child);
     // More than a pipe holds, so it is written only once the command reads it.
     await new Promise((written) => child.stdin.write(Buffer.alloc(1024 ** 2), written));

@@ -324,7 +324,7 @@ test('doctor shows the machine, and the licenses of each bundle with the path of
 });
 
 describe('a damaged profile', () => {
-  beforeAll(() => mkdir(path('config')));
+  beforeAll(() => mkdir(path('config'), { recursive: true }));
   afterAll(() => rm(path('config'), { recursive: true }));
 
   const profiles = {

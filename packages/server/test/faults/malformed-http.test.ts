@@ -44,7 +44,11 @@ test.each([
     'an unsupported upgrade',
     `GET /v1/jobs HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade, close\r\nUpgrade: websocket\r\n\r\n`,
   ],
-  ['a whole URL as the path', `GET http://a/v1/jobs HTTP/1.1\r\n${host}\r\n`],
 ])('%s still gets 403 without a key', async (_what, bytes) => {
   expect(await exchange(await startServer(), bytes)).toEqual({ status: 403, body: forbiddenBody });
+});
+
+test('a whole URL of another host as the path gets 421, like a wrong Host', async () => {
+  const { status } = await exchange(await startServer(), `GET http://a/v1/jobs HTTP/1.1\r\n${host}\r\n`);
+  expect(status).toBe(421);
 });
