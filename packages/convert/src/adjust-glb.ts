@@ -27,8 +27,6 @@ export const adjustGlb: AdjustGlb = (glb, options) => adjustLargeGlb(glb, option
  * Does what `adjustGlb` does, with other limits. For 5.5 million triangles, simplifying takes about 1 GB of memory.
  *
  * @throws {ConversionError} like `adjustGlb`
- * @example
- * const { glb } = await adjustLargeGlb(large, { triangles: 40_000 }, { ...defaultLimits, triangles: 6_000_000 });
  */
 export async function adjustLargeGlb(
   glb: Uint8Array,
