@@ -22,20 +22,6 @@ test('an operator without jobs reads which bundle makes better shapes on this ma
   );
 });
 
-test('the operator cancels a job of any account', async () => {
-  const { page, errors } = await galleryWith(['blue vase.png', 'red ball.png']);
-  await page.getByRole('link', { name: 'Operator', exact: true }).click();
-  await page.getByRole('button', { name: 'Cancel the job blue vase.png' }).click();
-  await expectAccessible(page);
-  await page.getByRole('dialog').getByRole('button', { name: 'Cancel the job' }).click();
-  await page.getByText('blue vase.png was canceled.').waitFor();
-  await page.getByRole('button', { name: 'Cancel the job blue vase.png' }).waitFor({ state: 'detached' });
-  await page.getByRole('button', { name: 'Cancel the job red ball.png' }).waitFor();
-  await page.locator('tr', { hasText: 'job cancel' }).waitFor();
-  await expectAccessible(page);
-  expect(errors).toEqual([]);
-});
-
 test('the operator creates an account, and from there a key of it', async () => {
   const { server, page, errors } = await signedIn();
   await page.getByRole('link', { name: 'Operator', exact: true }).click();
