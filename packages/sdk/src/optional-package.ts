@@ -1,3 +1,4 @@
+import { fileSystem } from './environment.js';
 import { codeOf, messageOf } from './realms.js';
 
 /** A package is installed but does not work here. The message says why. */
@@ -13,6 +14,8 @@ export class PackageLoadError extends Error {
  * @throws {PackageLoadError} if it is installed but cannot be loaded, such as the build of another platform
  */
 export async function loadPackage<T>(specifier: string): Promise<T | undefined> {
+  // Browsers have no packages, only modules that a bundler put there.
+  if (!fileSystem()) return undefined;
   const [name = specifier] = specifier.split('/');
   try {
     const module: { default: T } = await import(/* webpackIgnore: true */ /* @vite-ignore */ specifier);
