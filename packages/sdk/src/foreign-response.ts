@@ -11,7 +11,7 @@ import { codeOf, messageOf } from './realms.js';
 // Says what it means if something between this client and the server responds, or if nothing does: a proxy, a sign-in
 // page, another kind of server, TLS on one side only. All such sentences are here, each with what to do.
 
-/** What was requested, for the sentences. */
+/** The request that the sentences are about. */
 export interface RequestFacts {
   readonly url: string;
   /** The size of the request's body in bytes. */

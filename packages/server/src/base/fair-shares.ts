@@ -4,7 +4,7 @@ interface Waiting {
 }
 
 export interface FairSharesOptions {
-  /** What an account may hold, if that is less than half. */
+  /** The largest share of an account, if that is less than half. */
   maxPerAccount?: number;
   /** How many callers of an account may wait. */
   maxWaiting?: number;

@@ -5,12 +5,12 @@ import { refuseOtherMethods, routeNotFound } from './answers/responses.js';
 export interface RouteGroup<Who extends string = string> {
   /** The path, or each of several, below which the routes are. */
   at: string | readonly string[];
-  /** Who may call them, which names the guards that a request passes first. */
+  /** The callers they are for, which decides the guards that a request passes first. */
   who: Who;
   routes: Router;
 }
 
-/** What a request of a kind of caller passes before the routes. */
+/** The guards that a request passes before the routes, by the kind of caller. */
 export interface Guards {
   handlers: readonly RequestHandler[];
   /**

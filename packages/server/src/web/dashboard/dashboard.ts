@@ -16,7 +16,7 @@ import { jobDetailRoutes } from './job-detail-routes.js';
 import { operatorRoutes } from './operator-routes.js';
 import { actForAccount, identityOf, requireOperator, requireSession, sessionRoutes } from './session-routes.js';
 
-/** Who calls a route below `/dashboard/api`: anyone with a browser, a session, the operator, or one for an account. */
+/** The caller of a route below `/dashboard/api`: anyone with a browser, a session, the operator, or one for an account. */
 export type DashboardCaller = 'visitor' | 'session' | 'operator' | 'account';
 
 /** The limits that apply to callers of the dashboard. */
@@ -29,7 +29,7 @@ export interface CallerLimits {
   countAccount: (holder: string, response: Response) => void;
 }
 
-/** What requests below `/dashboard/api` pass, by their caller. */
+/** The guards of requests below `/dashboard/api`, by their caller. */
 export function dashboardGuards(
   services: Services,
   { limit, countClient, countAccount }: CallerLimits,

@@ -33,7 +33,7 @@ const maxRequestsInProgress = 1_024;
 
 const retryAfterSeconds = 1;
 
-/** What a client and an account may have in progress, unless the burst of the rate limit is larger. */
+/** The requests that a client and an account may have in progress, unless the burst of the rate limit is larger. */
 const minPerHolder = 64;
 
 /** All requests of a permitted burst may be in progress at once. */

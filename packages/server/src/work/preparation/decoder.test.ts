@@ -6,7 +6,7 @@ import { Decoder, WrongResultError } from './decoder.js';
 import { DecoderPool } from './decoder-pool.js';
 import { maxRefusalBytes } from './decoder-protocol.js';
 
-// What a decoder returns is as hostile as the image that may have taken it over.
+// The response of a decoder is as hostile as the image that may have taken it over.
 
 const options = {
   limits: { maxPixels: 100e6, maxMemoryBytes: 2 ** 29, maxRssBytes: 2 ** 29, maxCpuMs: 30_000 },

@@ -72,7 +72,7 @@ export async function sandboxProblem({ command }: Sandbox): Promise<string | und
 /** The sandbox for decoders, if there is one, and a sentence about it for the operator. */
 export interface FoundSandbox {
   readonly sandbox?: Sandbox;
-  /** True if there is none although nobody has turned it off and the system could have one. */
+  /** True if the sandbox is missing, was not turned off, and could be installed on this system. */
   readonly isMissing: boolean;
   readonly text: string;
 }

@@ -5,7 +5,7 @@ import { bareEnvironment } from '../../base/environment.js';
 
 /** The files of a folder, in which a model server's file becomes a model. */
 export const modelFiles = {
-  /** What the server returned. */
+  /** The server's response. */
   received: 'received',
   glb: 'model.glb',
   thumbnail: 'thumbnail.jpg',
