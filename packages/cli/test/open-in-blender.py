@@ -14,7 +14,6 @@ if not hasattr(numpy, "bool"):
 importers = {
     "glb": bpy.ops.import_scene.gltf,
     "obj": lambda filepath: bpy.ops.wm.obj_import(filepath=filepath, forward_axis="Y", up_axis="Z"),
-    "ply": bpy.ops.import_mesh.ply,
     "stl": bpy.ops.import_mesh.stl,
 }
 results = []

@@ -170,7 +170,7 @@ describe('with the test key, whose jobs finish immediately', () => {
     const stl = await readFile(path('small.stl'));
     for (const [args, written] of [
       [['-o', 'again.stl'], 'again.stl'],
-      [['--to', 'ply'], 'small.ply'],
+      [['--to', 'obj'], 'small.obj'],
       [['--to', 'usdz', '-o', 'converted/'], `converted${sep}small.usdz`],
       [['--to', 'stl', '-o', 'third.stl'], 'third.stl'],
     ] as const) {

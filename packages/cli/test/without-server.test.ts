@@ -194,7 +194,7 @@ describe('invalid input exits with 2 and a message, without a request:', () => {
     [
       'a conversion to another format',
       ['convert', 'bowl.glb', 'cup.fbx'],
-      /Use the extension \.glb, \.obj, \.stl, \.3mf, \.usdz or \.ply\n/,
+      /Use the extension \.glb, \.obj, \.stl, \.3mf or \.usdz\n/,
     ],
     [
       'a conversion to a missing folder',

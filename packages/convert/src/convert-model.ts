@@ -6,8 +6,6 @@ import { writeObj } from './obj.js';
 import { defaultPrintSize, type ModelFormat, type ModelOptions, printFormats } from './options.js';
 import type { Extent } from './place-model.js';
 import { boxAround, placeModel, scaleTo } from './place-model.js';
-import type { DecodeTexture } from './ply.js';
-import { writePly } from './ply.js';
 import { checkPrint, describePrint, type PrintCheck } from './print-check.js';
 import { requiredExtensions } from './read-glb.js';
 import { writeStl } from './stl.js';
@@ -30,11 +28,11 @@ export interface Conversion {
 
 type BudgetFigures = { readonly [name in keyof GlbFigures]: number | undefined };
 
-const usualUp: Partial<Record<ModelFormat, 'z'>> = { stl: 'z', '3mf': 'z', ply: 'z' };
+const usualUp: Partial<Record<ModelFormat, 'z'>> = { stl: 'z', '3mf': 'z' };
 
 /**
  * Converts a GLB, or writes another GLB. The unit is the meter, except in STL and 3MF: slicers expect millimeters. Y is
- * up in GLB, OBJ and USDZ, Z in STL, 3MF and PLY. An STL has no colors. Models for printing are checked.
+ * up in GLB, OBJ and USDZ, Z in STL and 3MF. An STL has no colors. Models for printing are checked.
  *
  * @throws {ConversionError} if the GLB cannot be read, or cannot be expressed in the format
  * @example
@@ -73,7 +71,11 @@ async function writeGlbs(glb: Uint8Array, { name, adjustGlb, ...options }: Conve
   return { files, notes };
 }
 
-async function convertContent(glb: Uint8Array, format: ModelFormat, options: ConvertOptions): Promise<Conversion> {
+async function convertContent(
+  glb: Uint8Array,
+  format: Exclude<ModelFormat, 'glb'>,
+  options: ConvertOptions,
+): Promise<Conversion> {
   const { up = usualUp[format] ?? 'y', renderThumbnail } = options;
   const isForPrinting = printFormats.includes(format);
   const { content, foot, notes, original } = await readWithinBudget(glb, options);
@@ -87,7 +89,7 @@ async function convertContent(glb: Uint8Array, format: ModelFormat, options: Con
   if (foot) notes.push(footNote(foot, 1000 * scale));
   // A model with fewer triangles is a little smaller: without this, it would float above the bed.
   const model = isForPrinting ? placeModel(content, bottom, 1000 * scale, up) : placeModel(content, 0, scale, up);
-  const files = await writeFiles(model, format, up, thumbnail, options);
+  const files = writeFiles(model, format, up, thumbnail, options.name);
   if (!isForPrinting) return { files, notes };
   const printCheck = checkPrint(model, up);
   return { files, notes: [...notes, describePrint(printCheck)], printCheck };
@@ -139,22 +141,16 @@ function required(adjustGlb: AdjustGlb | undefined): AdjustGlb {
   throw new ConversionError('Browsers cannot change the triangles and textures. Use the command line');
 }
 
-async function writeFiles(
+function writeFiles(
   model: ModelContent,
-  format: ModelFormat,
+  format: Exclude<ModelFormat, 'glb'>,
   up: 'y' | 'z',
   thumbnail: Uint8Array | undefined,
-  { name, decodeTexture }: ConvertOptions,
-): Promise<ModelFile[]> {
+  name: string,
+): ModelFile[] {
   if (format === 'obj') return writeObj(model, name, up);
   const bytes =
-    format === 'stl'
-      ? writeStl(model, up)
-      : format === '3mf'
-        ? write3mf(model, thumbnail)
-        : format === 'usdz'
-          ? writeUsdz(model)
-          : await writePly(model, up, decodeTexture);
+    format === 'stl' ? writeStl(model, up) : format === '3mf' ? write3mf(model, thumbnail) : writeUsdz(model);
   return [{ name: `${name}.${format}`, bytes }];
 }
 
@@ -216,8 +212,6 @@ export type AdjustGlb = (glb: Uint8Array, options: GlbOptions) => Promise<Adjust
 
 /** Functions that Node and browsers implement differently. In Node, use `nodeTools`. */
 export interface ModelTools {
-  /** Only PLY needs it: its vertices have the colors of the texture. */
-  readonly decodeTexture: DecodeTexture;
   /** Makes the PNG that file managers and slicers show for a 3MF. */
   readonly renderThumbnail?: (model: ModelContent) => Promise<Uint8Array>;
   /** GLBs and the options for triangles, textures and compression need it, and so do compressed GLBs. */

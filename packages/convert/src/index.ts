@@ -10,6 +10,5 @@ export {
   readModel,
 } from './model-parts.js';
 export { type ModelFormat, type ModelOptions, type ModelSize, modelFormats } from './options.js';
-export type { DecodedTexture, DecodeTexture } from './ply.js';
 export { checkPrint, type PrintCheck } from './print-check.js';
 export { declaredTriangles } from './read-glb.js';

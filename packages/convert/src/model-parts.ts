@@ -202,5 +202,4 @@ export function toZUp(vectors: Float32Array): Float32Array {
 }
 
 /** Converts sRGB to linear light (IEC 61966-2-1). */
-export const toLinear = (value: number) => (value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4);
 export const toSrgb = (value: number) => (value <= 0.0031308 ? value * 12.92 : 1.055 * value ** (1 / 2.4) - 0.055);

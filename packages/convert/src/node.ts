@@ -1,4 +1,3 @@
-import sharp from 'sharp';
 import { adjustGlb } from './adjust-glb.js';
 import type { ModelTools } from './convert-model.js';
 
@@ -10,10 +9,4 @@ export { adjustLargeGlb } from './adjust-glb.js';
  * @example
  * const { files } = await convertModel(glb, 'glb', { ...nodeTools, name: 'mug', triangles: 5_000, texture: 512 });
  */
-export const nodeTools = {
-  adjustGlb,
-  decodeTexture: async (bytes) => {
-    const { data, info } = await sharp(bytes).ensureAlpha().raw().toBuffer({ resolveWithObject: true });
-    return { width: info.width, height: info.height, data };
-  },
-} satisfies ModelTools;
+export const nodeTools = { adjustGlb } satisfies ModelTools;

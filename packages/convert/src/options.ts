@@ -3,7 +3,7 @@ import { levelName, objNames } from './file-names.js';
 
 export { ConversionError };
 
-export const modelFormats = ['glb', 'obj', 'stl', '3mf', 'usdz', 'ply'] as const;
+export const modelFormats = ['glb', 'obj', 'stl', '3mf', 'usdz'] as const;
 export type ModelFormat = (typeof modelFormats)[number];
 
 /** Slicers read these formats, whose unit is the millimeter. */
@@ -81,8 +81,8 @@ export const modelOptions = {
   },
   up: {
     flag: '--up <axis>',
-    description: 'axis that points up (.obj: y; .stl, .ply: z)',
-    formats: ['obj', 'stl', 'ply'],
+    description: 'axis that points up (.obj: y; .stl: z)',
+    formats: ['obj', 'stl'],
     choices: ['y', 'z'],
     parse: (text) => ({ up: text as 'y' | 'z' }),
   },

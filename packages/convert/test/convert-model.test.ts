@@ -6,7 +6,6 @@ import { Document, type GLTF, WebIO } from '@gltf-transform/core';
 import { strFromU8, unzipSync } from 'fflate';
 import sharp from 'sharp';
 import { OBJLoader } from 'three/examples/jsm/loaders/OBJLoader.js';
-import { PLYLoader } from 'three/examples/jsm/loaders/PLYLoader.js';
 import { STLLoader } from 'three/examples/jsm/loaders/STLLoader.js';
 import { USDAParser } from 'three/examples/jsm/loaders/usd/USDAParser.js';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -16,7 +15,6 @@ import { ConversionError, convertModel, type ModelContent, type ModelFormat, mod
 import { nodeTools } from '../src/node.js';
 import { companionNames, type ModelOptionTexts, parseLength, parseModelOptions } from '../src/options.js';
 
-const { decodeTexture } = nodeTools;
 /** The upper half is red, the lower half blue. */
 const pixels = Buffer.from(Array.from({ length: 64 * 64 }, (_, i) => (i < 2_048 ? [255, 0, 0] : [0, 0, 255])).flat());
 const texture = {
@@ -40,7 +38,7 @@ const glb = await writeGlb(mesh, texture, {
 });
 
 const convertWith = (texts: ModelOptionTexts, format: ModelFormat, file = glb) =>
-  convertModel(file, format, { name: 'my cup', decodeTexture, ...parseModelOptions(texts, format) });
+  convertModel(file, format, { name: 'my cup', ...parseModelOptions(texts, format) });
 const convert = async (format: ModelFormat, file = glb) => (await convertWith({}, format, file)).files;
 const text = (bytes: Uint8Array | undefined) => new TextDecoder().decode(bytes);
 
@@ -112,7 +110,7 @@ describe('an option is refused with the reason:', () => {
     [{ size: '8cm', height: '8cm' }, 'stl', 'Use only one of --size, --height and --width'],
     [{ height: '8' }, 'stl', '--height: "8" has no unit. Write it as 80mm, 8cm, 0.3m or 3in'],
     [{ up: 'x' }, 'stl', '--up x is not possible. Use y or z'],
-    [{ up: 'z' }, 'usdz', '--up does not apply to .usdz, only to .obj, .stl, .ply'],
+    [{ up: 'z' }, 'usdz', '--up does not apply to .usdz, only to .obj, .stl'],
     [{ base: 'flat' }, 'glb', '--base does not apply to .glb, only to .stl, .3mf'],
     [{ compress: 'draco' }, 'obj', '--compress does not apply to .obj, only to .glb'],
     [{ compress: 'zip' }, 'glb', '--compress zip is not possible. Use meshopt or draco or none'],
@@ -213,7 +211,7 @@ describe('3MF', () => {
 
   test('has the thumbnail that is rendered of the model', async () => {
     const renderThumbnail = async ({ parts }: ModelContent) => Uint8Array.of(parts.length, 2, 3);
-    const { files } = await convertModel(glb, '3mf', { name: 'cup', decodeTexture, renderThumbnail });
+    const { files } = await convertModel(glb, '3mf', { name: 'cup', renderThumbnail });
     const content = unzipSync(files[0]!.bytes);
     expect(content['Metadata/thumbnail.png']).toEqual(Uint8Array.of(1, 2, 3));
     expect(strFromU8(content['_rels/.rels']!)).toMatch(
@@ -242,20 +240,6 @@ describe.skipIf(spawnSync(slicer, ['--help']).status !== 0)('PrusaSlicer (skippe
     expect(info).toContain('manifold = yes');
     expect(info).not.toMatch(/repaired|open_edges|facets_reversed/);
   });
-});
-
-test('PLY has Z up and the color of the texture at each vertex', async () => {
-  const [ply] = await convert('ply');
-  const { attributes, index } = new PLYLoader().parse(ply!.bytes.buffer);
-  expect(index?.count).toBe(3 * triangleCount);
-  expect(text(ply?.bytes.subarray(0, 200))).toContain('\ncomment Units: meters. Axis that points up: Z\n');
-  expect(extent(attributes.position!.array)).toEqual([0.5, 1.5, 2]);
-  for (let vertex = 0; vertex < mesh.uvs.length / 2; vertex++) {
-    const v = mesh.uvs[2 * vertex + 1]!;
-    if (Math.abs(v - 0.5) < 0.02) continue;
-    const [red, , blue] = attributes.color!.array.subarray(3 * vertex, 3 * vertex + 3);
-    expect([red, blue]).toEqual(v < 0.5 ? [1, 0] : [0, 1]);
-  }
 });
 
 describe('USDZ', () => {
@@ -322,11 +306,6 @@ describe('a GLB of another program', () => {
     expect(text(obj?.bytes).match(/^v .*$/gm)).toEqual(['v 0 2 0', 'v -1 2 0', 'v 0 3 0']);
     expect(text(obj?.bytes)).toContain('\nf 1/1 3/3 2/2\n');
     expect(text(mtl?.bytes)).toContain('\nKd 0.5 0 0\n');
-    const [ply] = await convert('ply', await foreignGlb());
-    // 0.5 of the light is 188 of 255 in sRGB.
-    expect([...new PLYLoader().parse(ply!.bytes.buffer).attributes.color!.array.subarray(0, 3)]).toEqual(
-      [0.5, 0, 0].map((value) => expect.closeTo(value, 2)),
-    );
   });
 
   test('without triangles is refused', async () => {
@@ -416,12 +395,5 @@ describe('a file that cannot be converted is refused with the reason:', () => {
       const cut = glb.subarray(0, Math.floor((part * glb.length) / 20));
       await expect(convert('stl', cut)).rejects.toThrow(/^The file is incomplete/);
     }
-  });
-
-  test('a damaged texture, if the format needs its pixels', async () => {
-    const decodeTexture = () => Promise.reject(new Error('unsupported image format'));
-    await expect(convertModel(glb, 'ply', { name: 'cup', decodeTexture })).rejects.toThrow(
-      'The texture is damaged, or not a JPEG or PNG',
-    );
   });
 });

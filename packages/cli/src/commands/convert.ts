@@ -24,8 +24,8 @@ export function addConvert(program: Command): void {
     .description(
       'Convert a GLB on this machine. The extension of the output selects the format:\n' +
         '.obj (with .mtl and texture), .stl (shape only, for printing), .3mf (for printing, with colors),\n' +
-        '.usdz (AR on Apple devices), .ply (vertex colors), .glb (in another size, or within a budget).\n' +
-        'Units are meters, in STL and 3MF millimeters. Y is up in OBJ and USDZ, Z in STL, 3MF and PLY.',
+        '.usdz (AR on Apple devices), .glb (in another size, or within a budget).\n' +
+        'Units are meters, in STL and 3MF millimeters. Y is up in OBJ and USDZ, Z in STL and 3MF.',
     )
     .argument('<model>', 'the GLB, or - for stdin')
     .argument('[output]', 'the file to write, such as model.stl, or - for a GLB on stdout')

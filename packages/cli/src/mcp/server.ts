@@ -127,7 +127,7 @@ export function mcpServer(version: string, folders: Folders, options: ServerOpti
     {
       title: 'Download a model',
       description:
-        'Writes the model (GLB, or converted to OBJ, STL, 3MF, USDZ or PLY) or the thumbnail (JPEG) of a finished job.',
+        'Writes the model (GLB, or converted to OBJ, STL, 3MF or USDZ) or the thumbnail (JPEG) of a finished job.',
       inputSchema: {
         job_id: jobId,
         asset: z.enum(['glb', 'thumbnail']).default('glb').describe('The model or its thumbnail'),

@@ -1,4 +1,4 @@
-import type { DecodeTexture, ModelFormat } from '@gen3d/convert';
+import type { ModelFormat } from '@gen3d/convert';
 import { type ModelOptions, parseLength, printFormats } from '@gen3d/convert/options';
 import { useState } from 'preact/hooks';
 import { saveBlob, zipped } from '../download.js';
@@ -10,29 +10,16 @@ const formats: { format: ModelFormat; extension: string; use: string }[] = [
   { format: 'stl', extension: 'stl', use: 'STL, for 3D printing' },
   { format: '3mf', extension: '3mf', use: '3MF, for 3D printing with colors' },
   { format: 'usdz', extension: 'usdz', use: 'USDZ, for AR on Apple devices' },
-  { format: 'ply', extension: 'ply', use: 'PLY, with vertex colors' },
 ];
-
-async function draw(image: Blob): Promise<CanvasRenderingContext2D> {
-  const bitmap = await createImageBitmap(image);
-  const canvas = document.createElement('canvas');
-  canvas.width = bitmap.width;
-  canvas.height = bitmap.height;
-  const context = canvas.getContext('2d');
-  if (!context) throw new Error('This browser cannot read the image');
-  context.drawImage(bitmap, 0, 0);
-  bitmap.close();
-  return context;
-}
-
-const decodeTexture: DecodeTexture = async (bytes) => {
-  const context = await draw(new Blob([bytes as Uint8Array<ArrayBuffer>]));
-  return context.getImageData(0, 0, context.canvas.width, context.canvas.height);
-};
 
 /** Converts the job's thumbnail to PNG, which a 3MF needs. */
 async function thumbnailPng(url: string): Promise<Uint8Array> {
-  const { canvas } = await draw(await (await fetch(url)).blob());
+  const bitmap = await createImageBitmap(await (await fetch(url)).blob());
+  const canvas = document.createElement('canvas');
+  canvas.width = bitmap.width;
+  canvas.height = bitmap.height;
+  canvas.getContext('2d')?.drawImage(bitmap, 0, 0);
+  bitmap.close();
   const png = await new Promise<Blob | null>((resolve) => canvas.toBlob(resolve));
   if (!png) throw new Error('This browser cannot write the thumbnail');
   return new Uint8Array(await png.arrayBuffer());
@@ -62,7 +49,6 @@ async function saveAs(
   const { convertModel } = await import('@gen3d/convert');
   const { files, notes } = await convertModel(bytes, format, {
     name: stem,
-    decodeTexture,
     ...(thumbnail !== undefined && { renderThumbnail: () => thumbnailPng(thumbnail) }),
     ...options,
   });
