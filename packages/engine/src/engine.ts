@@ -36,7 +36,7 @@ export interface GenerateOptions {
    * Cells along the longest side of the model: 128 for a preview, 384 for the finest detail. Default: `meshDefaults`.
    */
   readonly resolution?: number | undefined;
-  /** The maximum number of triangles. Simple shapes have fewer. Default: `meshDefaults`. */
+  /** The maximum number of triangles, 10,000 or more. Simple shapes have fewer. Default: `meshDefaults`. */
   readonly maxTriangles?: number | undefined;
   /** Pixels a side of the base color texture. Default: `meshDefaults`. */
   readonly textureSize?: number | undefined;
@@ -140,7 +140,7 @@ export class Engine {
    * @throws {EngineError} if the photo cannot be used
    * @throws the signal's reason, once aborted; it is checked between stages, in a pool also while a network runs
    * @example
-   * const { glb, stats } = await engine.generate(photo, { maxTriangles: 5_000, signal: AbortSignal.timeout(60_000) });
+   * const { glb, stats } = await engine.generate(photo, { maxTriangles: 20_000, signal: AbortSignal.timeout(60_000) });
    * console.log(stats.triangles, stats.warnings);
    */
   async generate(photo: Uint8Array | DecodedPhoto, options: GenerateOptions = {}): Promise<Generated> {

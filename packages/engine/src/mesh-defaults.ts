@@ -8,6 +8,11 @@ export const meshDefaults = {
   resolution: { stepped: 160, smooth: 256 },
   /** Simple shapes have fewer, see `simplify`. */
   maxTriangles: 40_000,
+  /**
+   * The engine stops here, because a decoder's colors are per vertex, and the search for mirror planes compares
+   * vertices. `@gen3d/convert` makes smaller models of finished ones.
+   */
+  minTriangles: 10_000,
   /** Pixels a side. */
   textureSize: 1024,
 };

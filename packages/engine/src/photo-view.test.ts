@@ -45,7 +45,7 @@ function viewOf(
   };
 }
 
-const small = { resolution: 96, maxTriangles: 5_000, textureSize: 256 };
+const small = { resolution: 96, maxTriangles: 10_000, textureSize: 256 };
 
 const cropped = (name: string, left: number, top: number, width: number, height: number) => async () =>
   sharp(await readFile(join(root, 'examples/photos', name)))

@@ -51,7 +51,7 @@ test.each(Array.from({ length: cases }, (_, seed) => seed))(
     const options = {
       resolution: pick(random, resolutions),
       textureSize: pick(random, textureSizes),
-      maxTriangles: pick(random, [500, 5_000, 30_000, 100_000]),
+      maxTriangles: pick(random, [10_000, 30_000, 100_000]),
     };
     const case_ = `${what}, ${bundle}, ${JSON.stringify(options)}`;
     const engine = await engineOf(bundle);

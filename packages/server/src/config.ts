@@ -231,7 +231,7 @@ const Config = z.strictObject({
     .describe(
       `Grid cells along the longest side of a model; default: ${meshDefaults.resolution.stepped}, or ${meshDefaults.resolution.smooth} for bundles of the kinds points and planes. 128 is faster; more than 384 shows no more detail`,
     ),
-  maxTriangles: number('whole number', 500, 1_000_000)
+  maxTriangles: number('whole number', meshDefaults.minTriangles, 1_000_000)
     .optional()
     .describe(
       `Maximum number of triangles of a model; simple shapes have fewer; default: ${meshDefaults.maxTriangles}`,

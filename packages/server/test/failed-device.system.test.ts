@@ -28,7 +28,6 @@ test('a job whose device fails is charged for the CPU, and a new process tries t
     matte: await writeMatteBundle(folder, 'bright'),
     device: 'dml',
     resolution: 32,
-    maxTriangles: 500,
     textureSize: 256,
     rates: { g6e: 1 },
     instance: 'g6e',

@@ -37,7 +37,7 @@ function threads(): Worker[] {
   return started;
 }
 
-const small = { resolution: 32, maxTriangles: 1_000, textureSize: 256 };
+const small = { resolution: 32, maxTriangles: 10_000, textureSize: 256 };
 
 const drawing = (shapes: string) =>
   sharp(Buffer.from(`<svg xmlns="http://www.w3.org/2000/svg" width="200" height="200">${shapes}</svg>`))
@@ -180,7 +180,7 @@ describe('a pool of one thread', () => {
   });
 
   test('models have the resolution, triangles and texture size of the options', async () => {
-    const { glb } = await pool.generate(await cutout(), { resolution: 64, maxTriangles: 1_000, textureSize: 256 });
+    const { glb } = await pool.generate(await cutout(), { resolution: 64, maxTriangles: 10_000, textureSize: 256 });
     const { mesh, baseColor } = await readGlb(Buffer.from(glb));
     expect(mesh.indices.length / 3).toBeLessThanOrEqual(1_000);
     expect(baseColor.width).toBe(256);

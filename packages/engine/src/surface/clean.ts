@@ -28,14 +28,14 @@ export function clean(mesh: TriangleMesh): TriangleMesh {
   return compact(positions, kept.subarray(0, length));
 }
 
-export interface Parts {
+interface Parts {
   /** The index of each vertex's connected part. */
   readonly partOf: Uint32Array;
   readonly count: number;
 }
 
 /** Computes the volume of each part, summed over tetrahedra from the origin to its triangles. Negative for a cavity. */
-export function partVolumes({ positions, indices }: TriangleMesh, { partOf, count }: Parts): Float64Array {
+function partVolumes({ positions, indices }: TriangleMesh, { partOf, count }: Parts): Float64Array {
   const volumes = new Float64Array(count);
   for (let t = 0; t < indices.length; t += 3) {
     const [a, b, c] = [3 * indices[t]!, 3 * indices[t + 1]!, 3 * indices[t + 2]!];
@@ -50,7 +50,7 @@ export function partVolumes({ positions, indices }: TriangleMesh, { partOf, coun
 }
 
 /** Measures the longest side of each part's box. */
-export function partLengths(positions: Float32Array, { partOf, count }: Parts): Float64Array {
+function partLengths(positions: Float32Array, { partOf, count }: Parts): Float64Array {
   const lengths = new Float64Array(count);
   for (let axis = 0; axis < 3; axis++) {
     const min = new Float64Array(count).fill(Infinity);
@@ -66,7 +66,7 @@ export function partLengths(positions: Float32Array, { partOf, count }: Parts): 
 }
 
 /** Finds the connected parts of a mesh. */
-export function connectedParts({ positions, indices }: TriangleMesh): Parts {
+function connectedParts({ positions, indices }: TriangleMesh): Parts {
   const parent = new Uint32Array(positions.length / 3);
   for (let vertex = 0; vertex < parent.length; vertex++) parent[vertex] = vertex;
   const root = (vertex: number): number => {

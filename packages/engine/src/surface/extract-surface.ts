@@ -4,16 +4,15 @@ import type { DensityField } from '../field/density-field.js';
 import { type SampledGrid, sampleGrid } from '../field/sample-grid.js';
 import { clean } from './clean.js';
 import { fair } from './fair.js';
-import { joinParts } from './join-parts.js';
 import { marchingCubes } from './marching-cubes.js';
 import { projectOntoField } from './project.js';
 import { simplify } from './simplify.js';
 import { smooth } from './smooth.js';
 
 // Turns a sampled field into a mesh that can be printed: closed, wound outward, in one surface per part, within the
-// triangle limit. The order matters: marching cubes, cleaning, joining parts, smoothing, simplifying, moving vertices
-// back onto the field, and fairing the hidden side, because each step relies on what the one before guarantees, and the
-// last ones need a 2-manifold.
+// triangle limit. The order matters: marching cubes, cleaning, smoothing, simplifying, moving vertices back onto the
+// field, and fairing the hidden side, because each step relies on what the one before guarantees, and the last ones need
+// a 2-manifold.
 
 /**
  * Ten passes smooth over a few cells. The steps of a field that was interpolated have a fixed size in space, so
@@ -32,10 +31,9 @@ const minResolution = 24;
  * Extracts the surface of a sampled field: a closed 2-manifold, wound outward, without islands. It has as many
  * triangles as its shape needs, but at most `maxTriangles`.
  *
- * Changes `sampled`: bridges that join loose parts are written into it (see `joinParts`).
- *
  * If a shape has too many holes and parts for `maxTriangles`, it is sampled again at half the resolution, which removes
  * some.
+ * @param maxTriangles at least `meshDefaults.minTriangles`
  * @throws {EngineError} inference_failed, if there is no surface, or the budget is too small even at the lowest
  *   resolution
  */
@@ -46,11 +44,7 @@ export async function extractSurface(
   signal?: AbortSignal,
 ): Promise<TriangleMesh> {
   for (let grid = sampled; ; ) {
-    let raw = clean(marchingCubes(grid, field.threshold));
-    // A mesh that is projected later gets no bridges, because the field's surface has none to project them onto.
-    if (!field.projects && joinParts(grid, raw, field.threshold, field.camera)) {
-      raw = clean(marchingCubes(grid, field.threshold));
-    }
+    const raw = clean(marchingCubes(grid, field.threshold));
     if (raw.indices.length === 0) {
       throw new EngineError(
         'inference_failed',

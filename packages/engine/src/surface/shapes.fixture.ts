@@ -41,9 +41,3 @@ export const union =
   (...shapes: readonly Density[]): Density =>
   (x, y, z) =>
     Math.max(...shapes.map((shape) => shape(x, y, z)));
-
-/** A seat with an apron that faces the camera. */
-export const seat = union(block([0, 0.3, 0.6], [0.6, 0.15, 0.06]), block([0, 0.4, 0], [0.6, 0.05, 0.6]));
-
-/** Makes a leg below the rear of the seat, whose underside is at 0.35. */
-export const rearLeg = (top: number): Density => block([0, top - 0.4, -0.4], [0.08, 0.4, 0.08]);

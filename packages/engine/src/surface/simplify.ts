@@ -1,20 +1,14 @@
 import { MeshoptSimplifier } from 'meshoptimizer';
 import type { TriangleMesh } from '../base/mesh.js';
+import { meshDefaults } from '../mesh-defaults.js';
 import { compact } from './clean.js';
-import { collapseEdges } from './collapse-edges.js';
 import { nonManifoldVertices } from './topology.js';
 
 export interface Simplified {
   readonly mesh: TriangleMesh;
-  /** False if the parts and handles of the mesh need more triangles than allowed. */
+  /** False if the mesh needs more triangles than allowed to keep its shape within the tolerance. */
   readonly withinBudget: boolean;
 }
-
-/**
- * Number of triangles that a mesh keeps even if fewer would do, because a decoder's colors are per vertex, and the
- * search for mirror planes compares vertices.
- */
-const minKept = 10_000;
 
 /**
  * Reduces a closed mesh by quadric error, and keeps it a closed 2-manifold: to as few triangles as the shape needs, but
@@ -22,18 +16,16 @@ const minKept = 10_000;
  *
  * meshoptimizer does most of the work, many times faster than JavaScript, but does not keep a manifold: collapsing an
  * edge of a thin tube can fold the tube onto itself. Such regions are locked and the mesh is simplified again, within
- * the tolerance: without one, all that is not locked would lose its shape. `collapseEdges` then removes the triangles
- * above the budget. None of 249 test photos needs it for 40,000 triangles; nearly all do for 2,000.
+ * the tolerance: without one, all that is not locked would lose its shape.
+ * @param maxTriangles at least `meshDefaults.minTriangles`
  * @param tolerance distance, in units of the mesh, by which simplification may move the surface
  */
 export async function simplify(mesh: TriangleMesh, maxTriangles: number, tolerance: number): Promise<Simplified> {
-  const target = Math.min(minKept, maxTriangles);
+  const target = meshDefaults.minTriangles;
   if (mesh.indices.length <= 3 * target) return { mesh, withinBudget: true };
   if (minTriangles(mesh) > maxTriangles) return { mesh, withinBudget: false };
-  const tolerated = await simplifyFast(mesh, target, tolerance);
-  if (tolerated.indices.length <= 3 * maxTriangles) return { mesh: tolerated, withinBudget: true };
-  const within = collapseEdges(tolerated, maxTriangles);
-  return { mesh: within, withinBudget: within.indices.length <= 3 * maxTriangles };
+  const simplified = await simplifyFast(mesh, target, tolerance);
+  return { mesh: simplified, withinBudget: simplified.indices.length <= 3 * maxTriangles };
 }
 
 /**
