@@ -31,7 +31,6 @@ export const copiedTables = {
   spend_days: 'id',
   jobs: 'id',
   deleted_jobs: 'job_id',
-  shared_models: 'job_id',
   rates: 'instance',
   webhook_endpoints: 'account_id',
   job_events: 'event_id',

@@ -15,6 +15,19 @@ export const migrations: Record<string, Migration> = {
       }
     },
   },
+  // Public pages end with the records of their jobs.
+  '0002_shares_of_jobs': {
+    async up(db) {
+      for (const statement of [
+        'alter table jobs add column share_token text',
+        'update jobs set share_token = (select token from shared_models where job_id = jobs.id)',
+        'create unique index jobs_shared on jobs (share_token) where share_token is not null',
+        'drop table shared_models',
+      ]) {
+        await sql.raw(statement).execute(db);
+      }
+    },
+  },
 };
 
 const eventColumns = `

@@ -77,16 +77,6 @@ export interface Tables {
     pending: number;
     had_model: number;
   };
-  /** Models with a public page; see jobs/shares.ts. The keys outlive the job's record. */
-  shared_models: {
-    job_id: string;
-    account_id: string;
-    /** The last part of the page's URL. */
-    token: string;
-    title: string;
-    model_key: string;
-    thumbnail_key: string;
-  };
   runners: RunnerRow;
   /** The rates in the settings of the server that was started last, if any. See accounts/rates.ts. */
   rates: {
@@ -240,6 +230,8 @@ interface JobTable {
   label_folded: string;
   /** 1 if the account has hidden the job from its gallery. */
   hidden: number;
+  /** The last part of the URL of the model's public page; see jobs/shares.ts. Null without a page. */
+  share_token: string | null;
 }
 
 /** The columns of an event. `Nullable` is null for events that are not about a job. */

@@ -30,10 +30,10 @@ const columns = [
   'hidden',
   'stage_ms',
   'warnings',
+  'share_token',
 ] as const;
 export type GalleryRow = Pick<JobRow, (typeof columns)[number]> & {
   inference_ms: number | null;
-  share_token: string | null;
 };
 
 export interface GalleryQuery {
@@ -92,7 +92,6 @@ const withGalleryColumns = (query: JobQuery): SelectQueryBuilder<Tables, 'jobs',
       // A literal, to match the partial index.
       .where('kind', '=', sql.lit('charge'))
       .as('inference_ms'),
-    eb.selectFrom('shared_models').select('token').whereRef('shared_models.job_id', '=', 'jobs.id').as('share_token'),
   ]);
 
 /** Orders the jobs as the page shows them, with one more than fit: it shows whether another page follows. */

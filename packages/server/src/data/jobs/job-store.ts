@@ -130,6 +130,7 @@ const defaults: Omit<JobRow, RequiredColumn> = {
   label: null,
   label_folded: '',
   hidden: 0,
+  share_token: null,
   retry_of: null,
 };
 

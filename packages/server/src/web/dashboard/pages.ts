@@ -76,8 +76,8 @@ export function pageRoutes({ assetsUrl, db, log }: Services): RouteGroup<'page' 
     if (!share) throw new HttpError(404, 'not_found', 'This model is not shared, or not any more');
     const fields = {
       title: share.title,
-      glb: assetUrl(assetsUrl(), share.model_key),
-      thumbnail: assetUrl(assetsUrl(), share.thumbnail_key),
+      glb: assetUrl(assetsUrl(), share.modelKey),
+      thumbnail: assetUrl(assetsUrl(), share.thumbnailKey),
     };
     response.set({
       'content-security-policy': contentSecurityPolicy(assetsUrl(), styleHashes),
