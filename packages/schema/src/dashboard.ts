@@ -233,7 +233,7 @@ export type CreatedAccount = z.infer<typeof CreatedAccount>;
 /** Records one action of an operator. */
 export const AuditEntry = z.object({
   entry_id: z.string(),
-  /** The operator who did it, for example `operator at 192.0.2.7` or `gen3d admin (OS user root)`. */
+  /** The operator who did it, for example `operator at 192.0.2.7 through 10.0.0.5` (a proxy) or `gen3d admin (OS user root)`. */
   who: z.string(),
   /** The action, for example `account credit`. */
   action: z.string(),

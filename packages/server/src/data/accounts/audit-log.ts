@@ -27,7 +27,7 @@ export type AuditedAction =
  * not outlive it.
  */
 export interface Action {
-  /** The operator who did it, for example `operator at 192.0.2.7` or `gen3d admin (OS user root)`. */
+  /** The operator who did it, for example `operator at 192.0.2.7 through 10.0.0.5` (a proxy) or `gen3d admin (OS user root)`. */
   who: string;
   action: AuditedAction;
   /** The id of the account, key, job or event, or the name of the bundle. */

@@ -2,7 +2,7 @@ import type { Response } from 'express';
 import { type Action, audit } from '../../data/accounts/audit-log.js';
 import type { Queryable } from '../../data/db/database.js';
 import { currentTime } from '../../data/db/time.js';
-import { addressOf } from '../guards/client-address.js';
+import { originOf } from '../guards/client-address.js';
 import { identityOf } from './session-routes.js';
 
 /**
@@ -11,5 +11,5 @@ import { identityOf } from './session-routes.js';
  */
 export async function auditRequest(response: Response, trx: Queryable, action: Omit<Action, 'who'>): Promise<void> {
   if (identityOf(response).role !== 'operator') return;
-  await audit(trx, { who: `operator at ${addressOf(response.req)}`, ...action }, currentTime(trx));
+  await audit(trx, { who: `operator at ${originOf(response.req)}`, ...action }, currentTime(trx));
 }

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { expect, test } from 'vitest';
-import { clientOf } from './client-address.js';
+import { clientOf, originOf } from './client-address.js';
 
 const request = (remoteAddress: string, forwarded?: string) => ({
   socket: { remoteAddress } as IncomingMessage['socket'],
@@ -20,6 +20,12 @@ test('behind a proxy in the same network, a client is identified by the address 
   expect(client('172.17.0.1', '1.1.1.1, 8.8.4.4')).toBe('8.8.4.4');
   expect(client('127.0.0.1', 'unknown')).toBe('127.0.0.1');
   expect(client('127.0.0.1')).toBe('127.0.0.1');
+});
+
+test('people read the peer besides the client that it names', () => {
+  expect(originOf(request('10.0.0.5', '8.8.8.8'))).toBe('8.8.8.8 through 10.0.0.5');
+  expect(originOf(request('10.0.0.5'))).toBe('10.0.0.5');
+  expect(originOf(request('8.8.8.8', '1.1.1.1'))).toBe('8.8.8.8');
 });
 
 test('a client that connects from the internet cannot pretend to be another', () => {
