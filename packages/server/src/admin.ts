@@ -26,6 +26,7 @@ import type { Edges } from './data/installation/edges.js';
 import { openStore } from './data/installation/open-stores.js';
 import { deleteJob } from './data/jobs/deletion.js';
 import { cancel } from './data/jobs/lifecycle.js';
+import { Deletion, listDeletions, repeatDeletions } from './data/jobs/repeat-deletions.js';
 import { listDeadLetters, replayDeadLetters } from './data/webhooks/dead-letters.js';
 import { Endpoints, SecretBox } from './data/webhooks/endpoints.js';
 
@@ -81,6 +82,10 @@ export interface Admin {
   deleteJob(jobId: string): Promise<string>;
   /** Deletes an account with its jobs. A server removes them and their files within minutes. Returns its id. */
   deleteAccount(accountId: string): Promise<string>;
+  /** Lists the deletions of accounts and jobs and the revocations of keys, which a restored backup does not have. */
+  listDeletions(): Promise<Deletion[]>;
+  /** Repeats them on a restored database and its files. */
+  repeatDeletions(deletions: readonly unknown[]): Promise<void>;
   listDeadLetters(): Promise<AdminDeadLetter[]>;
   /** Delivers one dead letter again, or all since a point in time. Returns how many. */
   replayDeadLetters(which: { eventId: string } | { since: Date }): Promise<number>;
@@ -137,7 +142,7 @@ function requireAmount(usd: number): number {
  * Opens the data directory for administration. Functions throw an `AdminError` for an unknown id. Close it afterwards.
  */
 export async function openAdmin(edges: Edges, config: Config): Promise<Admin> {
-  const { db, dirs, kind, keys, keyRing } = await openStore(edges, config, { onlyNew: true });
+  const { db, dirs, kind, keys, keyRing, files } = await openStore(edges, config, { onlyNew: true });
   const who = commandUser('admin');
   const record = (trx: Queryable, action: Omit<Action, 'who'>) => audit(trx, { who, ...action }, currentTime(db));
   return {
@@ -243,6 +248,15 @@ export async function openAdmin(edges: Edges, config: Config): Promise<Admin> {
         await record(trx, { action: 'account delete', subject: id });
       });
       return id;
+    },
+
+    listDeletions: () => listDeletions(db),
+
+    async repeatDeletions(deletions) {
+      const { data, error } = Deletion.array().safeParse(deletions);
+      if (!data)
+        throw new AdminError(`Not a list of deletions: entry ${Number(error.issues[0]?.path[0]) + 1} is unknown`);
+      await repeatDeletions(db, files, data);
     },
 
     listDeadLetters: async () => (await listDeadLetters(db)).map(deadLetter),

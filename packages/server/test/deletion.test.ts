@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { publicTestKey } from '@gen3d/schema';
 import { sql } from 'kysely';
@@ -27,11 +27,14 @@ import { ballPhoto } from './ball-photo.js';
 import { codeOf } from './dashboard-kit.js';
 import {
   createJob,
+  type Installation,
   imageJob,
   newInstallation,
+  newPostgresDatabase,
   silent,
   startServer,
   type TestServer,
+  temporaryFolder,
   until,
   withEndpoint,
 } from './kit.js';
@@ -346,10 +349,10 @@ test('models and public pages of a deleted account are refused at once, before i
   const urls = [await succeed(server, leaving), await succeed(server, expired), await succeed(server, staying)];
   const statuses = () => Promise.all(urls.map(async (url) => (await server.call('GET', url)).status));
   expect((await server.call('PUT', `/gen3d/jobs/${leaving}/share`, undefined, api_key)).status).toBe(200);
-  const { token } = await withDatabase(server, (db) =>
-    db.selectFrom('shared_models').select('token').where('job_id', '=', leaving).executeTakeFirstOrThrow(),
+  const { share_token } = await withDatabase(server, (db) =>
+    db.selectFrom('jobs').select('share_token').where('id', '=', leaving).executeTakeFirstOrThrow(),
   );
-  const page = async () => (await server.call('GET', `/share/${token}`, undefined, null)).status;
+  const page = async () => (await server.call('GET', `/share/${share_token}`, undefined, null)).status;
   expect([await page(), ...(await statuses())]).toEqual([200, 200, 200, 200]);
   await withDatabase(server, async (db) => {
     // Its record has expired, and its charge remains.
@@ -391,6 +394,69 @@ test('a deleted account leaves its amounts, and nothing else: no name, key, job 
   expect(lines).not.toEqual([]);
   expect(linesWith(secret)).toEqual([]);
   expect(await admin.listAccounts()).not.toContainEqual(expect.objectContaining({ account_id }));
+});
+
+/** A copy of an installation, such as a restored backup. Its server must not run. */
+async function copyOf({ dataDir, database }: Installation): Promise<Installation> {
+  const copy = temporaryFolder();
+  // Without the marker of the database, which it replaces.
+  cpSync(dataDir, copy, { recursive: true, filter: (path) => !path.includes('.installations') });
+  const name = database === 'sqlite' ? undefined : new URL(database).pathname.slice(1);
+  return { dataDir: copy, database: name === undefined ? database : await newPostgresDatabase(onTestFinished, name) };
+}
+
+test('what was deleted after a backup is deleted again from the restored one, with its files and keys', async () => {
+  const installation = await newInstallation();
+  const server = await startServer({ ...installation });
+  const open = async (config: TestServer['config']) => {
+    const admin = await openAdmin(config);
+    onTestFinished(() => admin.close());
+    return admin;
+  };
+  const before = await openAdmin(server.config);
+  const { account_id } = await before.createAccount('leaving', 5);
+  const leaving = await before.createKey(account_id);
+  const [{ account_id: first } = { account_id: '' }] = await before.listAccounts();
+  const leaked = await before.createKey(first, 'leaked');
+  await before.close();
+  const [finished, running, ofLeaving, kept] = [
+    await jobOn(server),
+    await jobOn(server),
+    await jobOn(server, leaving.api_key),
+    await jobOn(server),
+  ];
+  const url = await succeed(server, finished);
+  await withDatabase(server, (db) =>
+    db.updateTable('jobs').set({ status: 'IN_PROGRESS' }).where('id', '=', running).execute(),
+  );
+  await server.close({ graceMs: 0 });
+  const backup = await copyOf(installation);
+  // Created after the database was copied, and before its models were.
+  const late = newUlid();
+  const { assets } = filesOf({ ...server, config: { ...server.config, ...backup } });
+  await assets.keep(await assets.put(late, Buffer.from(secret), Buffer.from(secret)));
+
+  const admin = await open(server.config);
+  await admin.cancelJob(running);
+  for (const id of [finished, running]) await admin.deleteJob(id);
+  await admin.deleteAccount(account_id);
+  await admin.revokeKey(leaked.key_id);
+  const deletions = [...(await admin.listDeletions()), { kind: 'job', id: late }];
+
+  const restored = { ...server.config, ...backup };
+  const repeating = await open(restored);
+  await expect(repeating.repeatDeletions([{ kind: 'job', id: '../..' }])).rejects.toThrow('entry 1');
+  await repeating.repeatDeletions(deletions);
+  for (const id of [finished, running, late]) expect(filesWith({ ...server, config: restored }, id)).toEqual([]);
+  const next = await startServer({ ...backup });
+  const statusOf = async (key: string) => (await next.call('GET', '/v1/balance', undefined, key)).status;
+  expect([await statusOf(server.apiKey), await statusOf(leaked.api_key), await statusOf(leaving.api_key)]).toEqual([
+    200, 403, 403,
+  ]);
+  const list = (await next.call('GET', '/v1/jobs', undefined, server.apiKey)).body;
+  expect(list).toMatchObject({ jobs: [{ task_id: kept }] });
+  expect((await next.call('GET', url)).status).toBe(410);
+  await until(async () => filesWith(next, ofLeaving).length === 0);
 });
 
 test('the operator deletes a job, also one whose record has expired, and the log of actions says so', async () => {

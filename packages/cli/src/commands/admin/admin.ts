@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { limits } from '@gen3d/schema/rules';
 import type { Admin, Config } from '@gen3d/server';
@@ -58,6 +59,7 @@ export function addAdmin(program: Command): void {
   addServerKey(admin.command('server-key').summary('replace the server key'));
   addAudit(admin);
   addBackup(admin);
+  addDeletions(admin);
   addMigrateTo(admin);
   admin
     .command('sign-in-link')
@@ -338,4 +340,33 @@ function addBackup(admin: Command): void {
       say(`  ${assets}  the models. Copy them after this backup; they never change`);
       say(`  ${join(dataDir, 'inputs')}  the photos of unfinished jobs`);
     });
+}
+
+function addDeletions(admin: Command): void {
+  admin
+    .command('deletions')
+    .summary('list deletions, or repeat them after a restore')
+    .description(
+      'List the deletions of accounts and jobs and the revocations of keys, one per line. A backup that is older than they are ' +
+        'has their data: save the list more often than the database, and repeat it on a restored one before its server starts.',
+    )
+    .option('--repeat <file>', 'repeat the deletions in this list')
+    .option('--assets <dir|s3-url>', 'where the models are, if not in the data directory')
+    .action((options: { repeat?: string }, command: Command) =>
+      administer(command, async (admin, json) => {
+        const { repeat } = options;
+        if (repeat === undefined) {
+          const deletions = await admin.listDeletions();
+          if (json) return printJson(deletions);
+          return printRows(
+            deletions.map(({ kind, id }) => [kind, id]),
+            'Nothing was deleted yet',
+          );
+        }
+        const lines = readFileSync(repeat, 'utf8').split('\n').filter(Boolean);
+        await admin.repeatDeletions(lines.map((line) => line.split(/\s+/)).map(([kind, id]) => ({ kind, id })));
+        if (json) printJson({ repeated: lines.length });
+        else say(`Repeated ${count(lines.length, 'deletion')}`);
+      }),
+    );
 }
