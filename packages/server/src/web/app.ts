@@ -16,7 +16,7 @@ import { cors } from './guards/cors.js';
 import { ownHostsOnly, requireHost } from './guards/host.js';
 import { requestLimit, sandboxLimit } from './guards/rate-limit.js';
 import { requestLog } from './guards/request-log.js';
-import { maxInProgress, RequestsInProgress } from './guards/requests-in-progress.js';
+import { clientCounter, maxInProgress, RequestsInProgress } from './guards/requests-in-progress.js';
 import { closeUnreadBodies } from './guards/slow-clients.js';
 import { type Metrics, metricsText } from './metrics.js';
 import { type Guards, mount } from './mount.js';
@@ -58,14 +58,8 @@ export function createApp(services: Services): Express {
   app.use(requireHost);
   app.use(ownHostsOnly(config));
 
-  const perHolder = { maxPerHolder: maxInProgress(config.rateLimit) };
-  const [ofClients, ofAccounts] = [new RequestsInProgress(perHolder), new RequestsInProgress(perHolder)];
-  const countClient =
-    (kind = ''): RequestHandler =>
-    (request, response, next) => {
-      ofClients.begin(kind + clientOf(request), response);
-      next();
-    };
+  const ofAccounts = new RequestsInProgress({ maxPerHolder: maxInProgress(config.rateLimit) });
+  const countClient = clientCounter(config.rateLimit);
   const limits: CallerLimits = {
     limit: requestLimit(db, 'dashboard', config.rateLimit),
     countClient: countClient(),
@@ -170,6 +164,7 @@ export function createMetricsApp(services: {
   app.use(helmet({ strictTransportSecurity: false }));
   app.use(requireHost);
   app.use(ownHostsOnly({ ...services.config, host: services.config.metricsHost }));
+  app.use(clientCounter(services.config.rateLimit)());
   app.get('/healthz', health(services));
   app.get('/metrics', metricsText(services.metrics));
   app.use(routeNotFound);

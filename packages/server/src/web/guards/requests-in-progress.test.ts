@@ -1,9 +1,13 @@
 import { EventEmitter } from 'node:events';
 import { connect } from 'node:net';
 import type { Response } from 'express';
+import { Gauge } from 'prom-client';
 import { expect, onTestFinished, test } from 'vitest';
-import { onPostgres, startServer, until } from '../../../test/kit.js';
+import { callServer, silent, site, startServer, temporaryDatabase, temporaryFolder, until } from '../../../test/kit.js';
+import { loadConfig } from '../../config.js';
 import { TooManyRequestsError } from '../answers/responses.js';
+import { createMetricsApp } from '../app.js';
+import { Metrics } from '../metrics.js';
 import { maxInProgress, RequestsInProgress } from './requests-in-progress.js';
 
 const response = () => Object.assign(new EventEmitter(), { closed: false }) as unknown as Response & EventEmitter;
@@ -47,43 +51,63 @@ test('a request whose connection has closed is not counted', () => {
 
 test('every request of a permitted burst may be in progress', () => {
   expect(maxInProgress('off')).toBe(64);
-  expect(maxInProgress({ burst: 10 })).toBe(64);
-  expect(maxInProgress({ burst: 100 })).toBe(100);
+  expect(maxInProgress({ perSecond: 50, burst: 10 })).toBe(64);
+  expect(maxInProgress({ perSecond: 50, burst: 100 })).toBe(100);
 });
 
-test.skipIf(onPostgres)(
-  'beyond its requests in progress, a client gets 429 with Retry-After, and the probes still respond',
-  async () => {
-    const server = await startServer({ rateLimit: 'off' });
-    /** A request whose body does not end is in progress. */
-    const begin = () => {
-      const socket = connect(server.port, '127.0.0.1').setEncoding('utf8');
-      onTestFinished(() => void socket.destroy());
-      socket.on('error', () => {});
-      let text = '';
-      socket.on('data', (data: string) => {
-        text += data;
-      });
-      socket.write(
-        `POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nx-api-key: ${server.apiKey}\r\nContent-Length: 9\r\n\r\n{`,
-      );
-      return { socket, received: () => text };
-    };
-    const held = Array.from({ length: 64 }, begin);
-    const isFull = async () => (await server.call('GET', '/v1/balance')).status === 429;
-    await until(isFull);
-    const { status, body, headers } = await server.call('GET', '/v1/balance');
-    expect({
-      status,
-      body,
-      after: headers.get('retry-after'),
-      origin: headers.get('access-control-allow-origin'),
-    }).toEqual({ status: 429, body: { message: 'Too Many Requests' }, after: '1', origin: '*' });
-    expect((await server.call('GET', '/openapi.json', undefined, null)).status).toBe(429);
-    for (const path of ['/healthz', '/metrics'])
-      expect((await server.call('GET', path, undefined, null)).status).toBe(200);
-    expect(held.map(({ received }) => received())).toEqual(Array(64).fill(''));
-    held[0]!.socket.destroy();
-    await until(async () => !(await isFull()));
-  },
-);
+test('beyond its requests in progress, a client gets 429 with Retry-After, and the probes still respond', async () => {
+  const server = await startServer({ rateLimit: 'off' });
+  /** A request whose body does not end is in progress. */
+  const begin = () => {
+    const socket = connect(server.port, '127.0.0.1').setEncoding('utf8');
+    onTestFinished(() => void socket.destroy());
+    socket.on('error', () => {});
+    let text = '';
+    socket.on('data', (data: string) => {
+      text += data;
+    });
+    socket.write(
+      `POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nx-api-key: ${server.apiKey}\r\nContent-Length: 9\r\n\r\n{`,
+    );
+    return { socket, received: () => text };
+  };
+  const held = Array.from({ length: 64 }, begin);
+  const isFull = async () => (await server.call('GET', '/v1/balance')).status === 429;
+  await until(isFull);
+  const { status, body, headers } = await server.call('GET', '/v1/balance');
+  expect({
+    status,
+    body,
+    after: headers.get('retry-after'),
+    origin: headers.get('access-control-allow-origin'),
+  }).toEqual({ status: 429, body: { message: 'Too Many Requests' }, after: '1', origin: '*' });
+  expect((await server.call('GET', '/openapi.json', undefined, null)).status).toBe(429);
+  for (const path of ['/healthz', '/metrics'])
+    expect((await server.call('GET', path, undefined, null)).status).toBe(200);
+  expect(held.map(({ received }) => received())).toEqual(Array(64).fill(''));
+  held[0]!.socket.destroy();
+  await until(async () => !(await isFull()));
+});
+
+test('beyond its requests in progress, a client gets 429 on the metrics port, too', async () => {
+  const db = await temporaryDatabase();
+  const metrics = new Metrics(db, temporaryFolder());
+  let end = () => {};
+  const held = new Promise<void>((resolve) => {
+    end = resolve;
+  });
+  new Gauge({
+    name: 'held',
+    help: 'Is not counted before its time',
+    registers: [metrics.registry],
+    collect: () => held,
+  });
+  const config = loadConfig({}, {});
+  const url = await site(createMetricsApp({ config, db, metrics, isReady: () => true, log: silent }));
+  const statusOf = async (path: string) => (await callServer(url, 'GET', path, undefined, null)).status;
+  const begun = Array.from({ length: maxInProgress(config.rateLimit) }, () => statusOf('/metrics'));
+  await until(async () => (await statusOf('/healthz')) === 429);
+  end();
+  expect(new Set(await Promise.all(begun))).toEqual(new Set([200]));
+  expect(await statusOf('/healthz')).toBe(200);
+});

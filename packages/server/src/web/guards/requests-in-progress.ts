@@ -1,6 +1,9 @@
 import type { ServerResponse } from 'node:http';
+import type { RequestHandler } from 'express';
 import { FairShares } from '../../base/fair-shares.js';
+import type { RateLimit } from '../../data/db/database.js';
 import { HttpError, TooManyRequestsError } from '../answers/responses.js';
+import { clientOf } from './client-address.js';
 
 /**
  * Limits the requests in progress of one server: from their arrival until their response is closed, so also while they
@@ -37,5 +40,15 @@ const retryAfterSeconds = 1;
 const minPerHolder = 64;
 
 /** All requests of a permitted burst may be in progress at once. */
-export const maxInProgress = (rateLimit: { burst: number } | 'off'): number =>
+export const maxInProgress = (rateLimit: RateLimit | 'off'): number =>
   rateLimit === 'off' ? minPerHolder : Math.max(minPerHolder, rateLimit.burst);
+
+/** Returns guards that count the requests in progress of clients. Those of another kind have another maximum, and the same total. */
+export function clientCounter(rateLimit: RateLimit | 'off'): (kind?: string) => RequestHandler {
+  const requests = new RequestsInProgress({ maxPerHolder: maxInProgress(rateLimit) });
+  return (kind = '') =>
+    (request, response, next) => {
+      requests.begin(kind + clientOf(request), response);
+      next();
+    };
+}
