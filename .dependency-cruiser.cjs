@@ -61,7 +61,13 @@ module.exports = {
     packageImportsOnly('weights', ['engine']),
     packageImportsOnly('convert', []),
     packageImportsOnly('dashboard', ['schema', 'sdk', 'convert']),
-    packageImportsOnly('server', ['schema', 'engine', 'weights', 'convert']),
+    packageImportsOnly('server', ['schema', 'engine', 'convert']),
+    {
+      name: 'only a child process of the server converts models',
+      severity: 'error',
+      from: { path: '^packages/server/', pathNot: [tests, '/model-reader-process\\.ts$'] },
+      to: { path: packages('convert') },
+    },
     packageImportsOnly('cli', ['schema', 'sdk', 'server', 'engine', 'weights', 'convert']),
     {
       name: 'packages/convert works in browsers',
@@ -166,7 +172,7 @@ module.exports = {
       to: { path: '^packages/engine/src/(flow|camera)/' },
     },
     ...oneWay('packages/engine/src', [
-      ['base', 'files'],
+      ['base', 'files', 'mesh-defaults'],
       ['gltf', 'render'],
       'bundle',
       'network',
@@ -177,7 +183,7 @@ module.exports = {
       'rpc',
       'device',
       ['camera', 'flow'],
-      ['mesh-defaults', 'native-parts', 'part-thumbnails'],
+      ['native-parts', 'part-thumbnails'],
       'engine-device',
       'reconstructor',
       'parity-run',
@@ -189,10 +195,12 @@ module.exports = {
     ...oneWay('packages/weights/src', [
       'checkpoint',
       'skeleton',
-      ['catalog', 'model-dirs', 'download'],
+      ['catalog', 'download'],
       ['source', 'fitting-bundles'],
       'pull',
-      'index',
+      'pull-in-process',
+      'pull-process',
+      ['index', 'offers'],
     ]),
   ],
   options: {

@@ -6,7 +6,6 @@ export default defineConfig({
     index: 'src/index.ts',
     'runner/main': 'src/entry/runner.ts',
     'runner/model-reader-process': 'src/work/runner/model-reader-process.ts',
-    'bundles/pull': 'src/work/bundles/pull-process.ts',
     'preparation/main': 'src/entry/preparer.ts',
     'preparation/decoder-process': 'src/work/preparation/decoder-process.ts',
   },

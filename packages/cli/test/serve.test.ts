@@ -1,4 +1,5 @@
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
 import { stripVTControlCharacters } from 'node:util';
 import { beforeAll, expect, test } from 'vitest';
 import { hasScript, onTerminal } from './pseudo-terminal.js';
@@ -86,4 +87,48 @@ test('a log for people does not show the key of the first start either', async (
   const { stderr } = await server.ended;
   expect(stderr).toMatch(/API key\S* +stored on this machine/);
   expect(stderr).not.toContain('gen3d_');
+});
+
+/** Appends the URL of each module that the process loads to a file. Loaders run in a thread of the process. */
+const recordModules = (file: string) => {
+  const loader = `import { appendFileSync } from 'node:fs';
+    export async function load(url, context, next) { appendFileSync(${JSON.stringify(file)}, url + '\\n'); return next(url, context); }`;
+  const register = `import { register } from 'node:module'; register(${JSON.stringify(asModule(loader))});`;
+  return ['--import', asModule(register)];
+};
+const asModule = (code: string) => `data:text/javascript,${encodeURIComponent(code)}`;
+
+/** Lists the source files of built modules. */
+async function sourcesOf(modules: readonly string[]): Promise<string[]> {
+  const built = modules.filter((url) => /\/packages\/[^/]+\/dist\//.test(url));
+  const maps = await Promise.all(built.map((url) => readFile(`${fileURLToPath(url)}.map`, 'utf8')));
+  return maps.flatMap((map, at) =>
+    (JSON.parse(map).sources as string[]).map((source) => new URL(source, built[at]).pathname),
+  );
+}
+
+test('the process that serves the API loads no code that reads checkpoints, converts models or runs networks', async () => {
+  const file = path('modules.txt');
+  const args = ['serve', '--port', '0', '--data-dir', path('modules'), '--bundle', 'inflate', '--log-format', 'pretty'];
+  const server = start([...recordModules(file), bin, ...args], {}, process.execPath);
+  const ended = result(server);
+  // Also what the recommendation of a bundle needs, which people see below the ready line.
+  await outputMatching(server, /Data[^\n]*\n/);
+  server.kill('SIGTERM');
+  await ended;
+  const modules = (await readFile(file, 'utf8')).trim().split('\n');
+  const sources = await sourcesOf(modules);
+  expect(sources).toContainEqual(expect.stringMatching('/server/src/serve.ts$'));
+  expect(sources).toContainEqual(expect.stringMatching('/weights/src/catalog.ts$'));
+  expect(
+    // The command line itself has the options of conversions, which need no code that converts.
+    sources.filter((source) =>
+      /\/(convert\/src\/(?!options|file-names|conversion-error)|weights\/src\/(checkpoint|skeleton)|engine\/src\/(photo|network\/session|surface))/.test(
+        source,
+      ),
+    ),
+  ).toEqual([]);
+  expect(
+    modules.filter((url) => /\/node_modules\/.*(sharp|onnxruntime|gltf-transform|meshoptimizer)/.test(url)),
+  ).toEqual([]);
 });

@@ -30,6 +30,7 @@ export {
   type Origin,
   type Precision,
 } from './bundle/manifest.js';
+export { modelDirs, pulledModelsDir } from './bundle/model-dirs.js';
 export { assumedSpeed, flopsOf, measuredSpeed } from './device/cpu-speed.js';
 export { meshDefaults } from './mesh-defaults.js';
 export { inspectNativeParts, type NativePart } from './native-parts.js';

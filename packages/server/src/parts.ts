@@ -1,8 +1,7 @@
 import type { Server as HttpServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
-import { findBundle, MissingBundleError } from '@gen3d/engine/bundles';
-import { modelDirs } from '@gen3d/weights/model-dirs';
+import { findBundle, MissingBundleError, modelDirs } from '@gen3d/engine/bundles';
 import { closest, distance } from 'fastest-levenshtein';
 import type { Logger } from 'pino';
 import { watchBundleChoice } from './chosen-bundles.js';

@@ -22,7 +22,7 @@ import { BodyBudget } from './web/guards/body-budget.js';
 import { createSlots } from './web/guards/slots.js';
 import { Metrics } from './web/metrics.js';
 import type { Services } from './web/routes/services.js';
-import { BundleManager } from './work/bundles/bundle-manager.js';
+import { BundleManager, type BundleManagerOptions } from './work/bundles/bundle-manager.js';
 import type { Supervisor } from './work/processes/supervisor.js';
 import { Delivery } from './work/webhooks/delivery.js';
 
@@ -59,7 +59,7 @@ export interface ServerContext {
 export function createContext(
   config: Config,
   store: Store,
-  { log, reloadConfig }: { log: Logger; reloadConfig: (() => Config) | undefined },
+  { log, reloadConfig, offers }: { log: Logger } & Pick<BundleManagerOptions, 'reloadConfig' | 'offers'>,
 ): ServerContext {
   const { db, dirs, files, keyRing, kind } = store;
   const state: ServerState = { ready: false, url: '', bucketUrl: undefined, rates: config.rates ?? {} };
@@ -106,6 +106,7 @@ export function createContext(
     choose: (choice) => chooseBundles(config.dataDir, choice),
     reloadConfig,
     runners: supervisor,
+    offers,
     log,
   });
   const services: ServerContext['services'] = {

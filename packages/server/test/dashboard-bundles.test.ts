@@ -1,8 +1,9 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import type { RequestListener } from 'node:http';
 import { join } from 'node:path';
+import { modelDirs, pulledModelsDir } from '@gen3d/engine/bundles';
 import { BundleOverview } from '@gen3d/schema/dashboard';
-import { modelDirs, pulledModelsDir } from '@gen3d/weights';
+import * as offers from '@gen3d/weights/offers';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { writeBallBundle } from '../../engine/src/bundle/bundle.fixture.js';
 import { openAdmin } from '../src/index.js';
@@ -21,7 +22,7 @@ async function startWithCatalog(respond: RequestListener): Promise<void> {
   const manifest = JSON.parse(await readFile(join(directory, 'manifest.json'), 'utf8'));
   const host = await site(respond);
   const urls = Object.fromEntries(manifest.files.map(({ name }: { name: string }) => [name, `${host}/ball/${name}`]));
-  server = await startServer({ bundle: undefined });
+  server = await startServer({ bundle: undefined }, { offers: async () => offers });
   const modelsDir = join(server.config.dataDir, 'models');
   await mkdir(modelsDir, { recursive: true });
   const catalog = { formatVersion: 1, bundles: [{ manifest, urls }] };
@@ -98,10 +99,10 @@ describe("the operator's bundles", () => {
     const request = { name: 'ball', directory: pulledModelsDir(config), modelDirs: modelDirs(config) };
     const pull = new BackgroundPull(silent);
     onTestFinished(() => pull.cancel());
-    pull.start(request);
+    pull.start(request, offers);
     await until(async () => requests === 1);
     pull.cancel();
-    expect(pull.start(request)).toBe(true);
+    expect(pull.start(request, offers)).toBe(true);
     // The first process ends long before the second one has loaded its modules.
     await until(async () => requests === 2);
     expect(pull.status).toMatchObject({ status: 'running', problem: null });

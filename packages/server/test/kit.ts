@@ -209,7 +209,10 @@ export const finishedJob = (call: Call, id: string): Promise<Task> =>
 /** A whole server on a free port that makes small models. Unless `workers` is set, it has no runners. */
 export async function startServer(
   settings: Record<string, unknown> = {},
-  { atEnd = onTestFinished, ...options }: Pick<ServeOptions, 'log' | 'sampleFolder'> & { atEnd?: AtEnd } = {},
+  {
+    atEnd = onTestFinished,
+    ...options
+  }: Pick<ServeOptions, 'log' | 'offers' | 'sampleFolder'> & { atEnd?: AtEnd } = {},
 ): Promise<TestServer> {
   const defaults = { ...smallModels, port: 0, workers: 0, rateLimit: 'off' };
   const installation = settings.dataDir === undefined ? await newInstallation(atEnd) : {};

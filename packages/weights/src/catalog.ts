@@ -1,5 +1,7 @@
+import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import {
   BundleError,
   builtInBundle,
@@ -75,10 +77,19 @@ export async function cpuSeconds({
   return flops && flops / (await measuredSpeed());
 }
 
-/** Reads the `catalog.json` files in these folders. @throws {BundleError} naming an invalid file */
+/** Finds the catalog of gen3d: next to the built code, or in the repository. */
+function shippedCatalog(): string[] {
+  for (let folder = dirname(fileURLToPath(import.meta.url)); ; folder = dirname(folder)) {
+    const models = join(folder, 'models');
+    if (existsSync(join(models, 'catalog.json'))) return [models];
+    if (folder === dirname(folder)) return [];
+  }
+}
+
+/** Reads gen3d's catalog and the `catalog.json` files in these folders. @throws {BundleError} naming an invalid file */
 export async function readCatalogs(modelDirs: readonly string[]): Promise<CatalogEntry[]> {
   const entries: CatalogEntry[] = [];
-  for (const directory of modelDirs) {
+  for (const directory of new Set([...shippedCatalog(), ...modelDirs])) {
     const path = join(directory, 'catalog.json');
     const text = await readFile(path, 'utf8').catch(() => undefined);
     if (text === undefined) continue;

@@ -124,7 +124,7 @@ test('a bundle of a catalog is fetched from the URLs of its files', async () => 
   const bundle = await pull('ball', { modelDirs: [folder, models].reverse() });
   await verifyBundle(bundle);
   await expect(pull('cube', { modelDirs: [folder, models] })).rejects.toThrow(
-    'No catalog lists a bundle called cube; they list ball. Give the URL of its manifest.json',
+    'No catalog lists a bundle called cube; they list u2net, triposr, triposg, ball. Give the URL of its manifest.json',
   );
 });
 

@@ -1,14 +1,14 @@
 import type { InstalledBundle } from '@gen3d/engine/bundles';
 import type { Config } from '@gen3d/server';
-import type { CatalogEntry } from '@gen3d/weights';
+import type { CatalogEntry } from '@gen3d/weights/offers';
 import { bytes, duration } from '../terminal/format.js';
 import { nextCommand } from '../terminal/next-command.js';
 
 /** Describes each reconstruction bundle that can be pulled, in one line: command, requirements and license. */
 export async function bundleOffers(config: Pick<Config, 'dataDir' | 'modelsDir'>): Promise<string[]> {
   const { findBundle } = await import('@gen3d/engine');
-  const { sizeOf } = await import('@gen3d/engine/bundles');
-  const { modelDirs, readCatalogs } = await import('@gen3d/weights');
+  const { modelDirs, sizeOf } = await import('@gen3d/engine/bundles');
+  const { readCatalogs } = await import('@gen3d/weights/offers');
   const directories = modelDirs(config);
   const lines: string[] = [];
   for (const entry of await readCatalogs(directories)) {
@@ -27,8 +27,8 @@ export async function recommendation(
   config: Pick<Config, 'dataDir' | 'modelsDir'>,
   hasGpu: boolean,
 ): Promise<string | undefined> {
-  const { sizeOf } = await import('@gen3d/engine/bundles');
-  const { betterBundle, modelDirs } = await import('@gen3d/weights');
+  const { modelDirs, sizeOf } = await import('@gen3d/engine/bundles');
+  const { betterBundle } = await import('@gen3d/weights/offers');
   const better = await betterBundle(modelDirs(config), hasGpu);
   if (!better) return undefined;
   const { name, license } = better.manifest;
@@ -40,7 +40,7 @@ export async function recommendation(
 
 async function timeOf(entry: CatalogEntry): Promise<string> {
   const { measuredSpeed } = await import('@gen3d/engine/bundles');
-  const { cpuSeconds } = await import('@gen3d/weights');
+  const { cpuSeconds } = await import('@gen3d/weights/offers');
   const seconds = await cpuSeconds(entry);
   if (seconds === undefined) return '';
   const gigaflops = Math.round((await measuredSpeed()) / 1e9);

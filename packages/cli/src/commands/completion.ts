@@ -26,9 +26,9 @@ export function addCompletion(program: Command, completeProgram: () => Promise<C
 
 /** Lists the bundles that are installed or can be pulled. Shells run this whenever they start. */
 async function bundleNames(): Promise<KnownWords> {
-  const { builtInBundle, installedBundles } = await import('@gen3d/engine/bundles');
+  const { builtInBundle, installedBundles, modelDirs } = await import('@gen3d/engine/bundles');
   const { loadConfig } = await import('@gen3d/server');
-  const { modelDirs, readCatalogs } = await import('@gen3d/weights');
+  const { readCatalogs } = await import('@gen3d/weights/offers');
   try {
     const directories = modelDirs(loadConfig());
     const installed = (await installedBundles(directories)).map(({ name }) => name);

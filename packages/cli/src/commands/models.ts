@@ -59,10 +59,9 @@ export function addModels(program: Command): void {
 
 async function list(command: Command): Promise<void> {
   const { isPath } = await import('@gen3d/engine');
-  const { builtInBundle, installedBundle, installedBundles, installHint, packagedBundles, sizeOf } = await import(
-    '@gen3d/engine/bundles'
-  );
-  const { modelDirs, readCatalogs } = await import('@gen3d/weights');
+  const { builtInBundle, installHint, installedBundle, installedBundles, modelDirs, packagedBundles, sizeOf } =
+    await import('@gen3d/engine/bundles');
+  const { readCatalogs } = await import('@gen3d/weights/offers');
   const config = await serverConfig(command);
   const directories = modelDirs(config);
   const inUse = [config.bundle, config.matte];
@@ -98,8 +97,8 @@ interface WeightsOptions {
 
 async function pull(nameOrUrl: string, weights: WeightsOptions, command: Command): Promise<void> {
   const { testBundle } = await import('@gen3d/engine');
-  const { installedBundle, sizeOf } = await import('@gen3d/engine/bundles');
-  const { modelDirs, pullBundle, pulledModelsDir } = await import('@gen3d/weights');
+  const { installedBundle, modelDirs, pulledModelsDir, sizeOf } = await import('@gen3d/engine/bundles');
+  const { pullBundle } = await import('@gen3d/weights');
   const config = await serverConfig(command);
   const { from, allowOtherWeights, precision } = weights;
   const options = {
@@ -146,8 +145,7 @@ interface VerifyOptions {
 }
 
 async function verify(names: readonly string[], { selfTest = false }: VerifyOptions, command: Command): Promise<void> {
-  const { installedBundles } = await import('@gen3d/engine/bundles');
-  const { modelDirs } = await import('@gen3d/weights');
+  const { installedBundles, modelDirs } = await import('@gen3d/engine/bundles');
   const config = await serverConfig(command);
   const bundles = await installedBundles(modelDirs(config));
   for (const name of names) await requireInstalled(name, bundles, config, selfTest);
@@ -209,8 +207,8 @@ async function requireInstalled(
   config: Config,
   selfTest = false,
 ): Promise<void> {
-  const { installHint, sizeOf } = await import('@gen3d/engine/bundles');
-  const { modelDirs, readCatalogs } = await import('@gen3d/weights');
+  const { installHint, modelDirs, sizeOf } = await import('@gen3d/engine/bundles');
+  const { readCatalogs } = await import('@gen3d/weights/offers');
   if (bundles.some((installed) => installed.name === name)) return;
   const installation = installHint(name);
   if (installation) throw new UsageError(`The bundle ${name} is not installed. ${installation}`);
@@ -267,8 +265,7 @@ async function use(nameOrPath: string, command: Command): Promise<void> {
 /** Finds which setting a bundle belongs to, and its value. @throws if the bundle does not exist or cannot be loaded */
 async function choiceOf(nameOrPath: string, config: Config): Promise<{ kind: 'bundle' | 'matte'; value: string }> {
   const { checkBundle, findBundle, isPath } = await import('@gen3d/engine');
-  const { builtInBundle, installedBundles } = await import('@gen3d/engine/bundles');
-  const { modelDirs } = await import('@gen3d/weights');
+  const { builtInBundle, installedBundles, modelDirs } = await import('@gen3d/engine/bundles');
   if (nameOrPath === builtInBundle) return { kind: 'bundle', value: nameOrPath };
   const directories = modelDirs(config);
   if (!isPath(nameOrPath)) await requireInstalled(nameOrPath, await installedBundles(directories), config);

@@ -31,7 +31,7 @@ export const cpuName = () => `${cpus()[0]?.model.trim() || process.arch}, ${avai
  */
 export async function findDevices(config: Config): Promise<FoundDevice[]> {
   const { accelerators, findBundle, inspectDevice, probe } = await import('@gen3d/engine');
-  const { modelDirs } = await import('@gen3d/weights');
+  const { modelDirs } = await import('@gen3d/engine/bundles');
   const load = async (name: string) => {
     const bundle = await findBundle(name, modelDirs(config)).catch(() => undefined);
     return bundle?.manifest.kind === 'http' ? undefined : bundle;

@@ -31,8 +31,7 @@ export function addDoctor(program: Command): void {
 }
 
 async function doctor(command: Command): Promise<void> {
-  const { installedBundles } = await import('@gen3d/engine/bundles');
-  const { modelDirs } = await import('@gen3d/weights');
+  const { installedBundles, modelDirs } = await import('@gen3d/engine/bundles');
   const options: ServerOptions & { json?: boolean } = command.optsWithGlobals();
   const config = await serverConfig(command);
   const bundles = await installedBundles(modelDirs(config));
@@ -182,7 +181,7 @@ async function bundleFindings(bundles: readonly InstalledBundle[], { bundle, mat
 /** Asks the server of a bundle of the kind `http` whether it accepts requests. */
 async function modelServerFindings(config: Config): Promise<Finding[]> {
   const { findBundle } = await import('@gen3d/engine');
-  const { modelDirs } = await import('@gen3d/weights');
+  const { modelDirs } = await import('@gen3d/engine/bundles');
   const { probeModelServer } = await import('@gen3d/server');
   // A bundle that cannot be loaded is reported separately.
   const { manifest } = (await findBundle(config.bundle, modelDirs(config)).catch(() => undefined)) ?? {};
@@ -205,7 +204,8 @@ async function offerFindings(config: Config): Promise<Finding[]> {
 
 /** Reports the bundles of the catalog that this machine cannot run. */
 async function gpuFindings(config: Config): Promise<Finding[]> {
-  const { modelDirs, readCatalogs, requirementProblem } = await import('@gen3d/weights');
+  const { modelDirs } = await import('@gen3d/engine/bundles');
+  const { readCatalogs, requirementProblem } = await import('@gen3d/weights/offers');
   const findings: Finding[] = [];
   for (const { manifest, skeleton } of await readCatalogs(modelDirs(config)).catch(() => [])) {
     const { device } = config;

@@ -1,29 +1,13 @@
-import { createRequire } from 'node:module';
-import { Child, forkModule, type Handlers } from '@gen3d/engine/rpc';
 import type { BundlePull } from '@gen3d/schema/dashboard';
-import type { PullOptions } from '@gen3d/weights';
 import type { Logger } from 'pino';
 import { withoutSettings } from '../../base/environment.js';
+import type { Offers, PullRequest } from './offers.js';
 
-export type PullRequest = { readonly name: string } & Pick<PullOptions, 'directory' | 'modelDirs'>;
-
-/** The server calls this function of a pull's process. */
-export interface Puller {
-  pull(request: PullRequest): void;
-}
-
-/** The process of a pull calls these functions of the server. */
-export interface PullObserver {
-  progress(progress: { readonly received: number; readonly total: number }): void;
-}
-
-const { resolve } = createRequire(import.meta.url);
-
-/** Pulls bundles in a child process, one at a time. */
+/** Pulls bundles, one at a time, and tells how far the current pull is. */
 export class BackgroundPull {
   readonly #log: Logger;
   #status: BundlePull | null = null;
-  #child: Child<Puller> | undefined;
+  #abort: AbortController | undefined;
 
   constructor(log: Logger) {
     this.#log = log;
@@ -35,35 +19,31 @@ export class BackgroundPull {
   }
 
   /** Starts a pull. Returns false if another one is running. */
-  start(request: PullRequest): boolean {
-    if (this.#child) return false;
-    const progress: PullObserver['progress'] = ({ received, total }) => {
-      if (this.#child === child) this.#update({ received_bytes: received, total_bytes: total });
-    };
-    const child = new Child<Puller>(
-      'pull',
-      () => forkModule(resolve('@gen3d/server/pull'), { env: withoutSettings(process.env) }),
-      { progress } satisfies Handlers<PullObserver>,
-    );
+  start(request: PullRequest, { pullInProcess }: Pick<Offers, 'pullInProcess'>): boolean {
+    if (this.#abort) return false;
+    const abort = new AbortController();
     const { name } = request;
-    this.#child = child;
+    this.#abort = abort;
     this.#status = { name, status: 'running', received_bytes: 0, total_bytes: 0, problem: null };
     this.#log.info({ bundle: name }, 'pull started');
-    child
-      .call('pull', request)
-      .then(
-        () => this.#end(child, 'done', null),
-        (error: Error) => this.#end(child, 'failed', error.message),
-      )
-      .finally(() => child.kill());
+    pullInProcess(request, {
+      onProgress: ({ received, total }) => {
+        if (this.#abort === abort) this.#update({ received_bytes: received, total_bytes: total });
+      },
+      signal: abort.signal,
+      env: withoutSettings(process.env),
+    }).then(
+      () => this.#end(abort, 'done', null),
+      (error: Error) => this.#end(abort, 'failed', error.message),
+    );
     return true;
   }
 
   /** Ends the running pull, if there is one. A later pull of the same bundle resumes it. */
   cancel(): void {
-    if (!this.#child) return;
-    void this.#child.kill();
-    this.#end(this.#child, 'canceled', null);
+    if (!this.#abort) return;
+    this.#abort.abort();
+    this.#end(this.#abort, 'canceled', null);
   }
 
   #update(change: Partial<BundlePull>): void {
@@ -71,10 +51,10 @@ export class BackgroundPull {
   }
 
   /** Records the first outcome of a pull. Ignores later ones, because the next pull may be running. */
-  #end(child: Child<Puller>, status: BundlePull['status'], problem: string | null): void {
-    if (this.#child !== child) return;
+  #end(abort: AbortController, status: BundlePull['status'], problem: string | null): void {
+    if (this.#abort !== abort) return;
     this.#update({ status, problem });
-    this.#child = undefined;
+    this.#abort = undefined;
     const bundle = this.#status?.name;
     if (problem === null) this.#log.info({ bundle }, `pull ${status}`);
     else this.#log.error({ bundle, problem }, 'pull failed');

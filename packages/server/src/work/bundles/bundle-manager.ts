@@ -1,12 +1,12 @@
 import { statfs } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { basename } from 'node:path';
-import { builtInBundle, installedBundles, isPath, sizeOf } from '@gen3d/engine/bundles';
+import { builtInBundle, installedBundles, isPath, modelDirs, pulledModelsDir, sizeOf } from '@gen3d/engine/bundles';
 import type { BundleOverview } from '@gen3d/schema/dashboard';
-import { betterBundle, cpuSeconds, modelDirs, pulledModelsDir, readCatalogs } from '@gen3d/weights';
 import type { Logger } from 'pino';
 import type { ChosenBundles, Config } from '../../config.js';
 import { BackgroundPull } from './background-pull.js';
+import type { Offers } from './offers.js';
 
 /** An operator's request that cannot be carried out. The message explains why. */
 export class BundleRefusal extends Error {
@@ -21,6 +21,8 @@ export interface BundleManagerOptions {
   reloadConfig: (() => ChosenBundles) | undefined;
   /** The bundles that runners use, and why they could not open the last choice. */
   runners: { readonly bundles: ChosenBundles; readonly bundleProblem: string | null };
+  /** Undefined without bundles to pull. */
+  offers: (() => Promise<Offers>) | undefined;
   log: Logger;
 }
 
@@ -51,8 +53,9 @@ export class BundleManager {
     const found = await installedBundles(dirs);
     const { bundle, matte } = this.inUse;
     const { bavail, bsize } = await statfs(config.dataDir);
-    const catalog = await readCatalogs(dirs);
-    const better = await betterBundle(dirs, false);
+    const offers = await this.#options.offers?.();
+    const catalog = (await offers?.readCatalogs(dirs)) ?? [];
+    const better = await offers?.betterBundle(dirs, false);
     return {
       host: hostname(),
       directory: pulledModelsDir(config),
@@ -86,7 +89,7 @@ export class BundleManager {
             bytes: sizeOf(entry),
             license: entry.manifest.license.weights.license,
             memory_bytes: entry.skeleton?.memory.fp32 ?? null,
-            cpu_seconds: (await cpuSeconds(entry)) ?? null,
+            cpu_seconds: (await offers?.cpuSeconds(entry)) ?? null,
           })),
       ),
       // The page pulls in the usual precision.
@@ -100,10 +103,11 @@ export class BundleManager {
   async pull(name: string): Promise<void> {
     const { config } = this.#options;
     const dirs = modelDirs(config);
-    if (!(await readCatalogs(dirs)).some(({ manifest }) => manifest.name === name)) {
+    const offers = await this.#options.offers?.();
+    if (!offers || !(await offers.readCatalogs(dirs)).some(({ manifest }) => manifest.name === name)) {
       throw new BundleRefusal(`The catalog has no bundle called ${name}`);
     }
-    if (!this.#pull.start({ name, directory: pulledModelsDir(config), modelDirs: dirs })) {
+    if (!this.#pull.start({ name, directory: pulledModelsDir(config), modelDirs: dirs }, offers)) {
       throw new BundleRefusal(`${this.#pull.status?.name} is being pulled. Wait until it is done, or cancel it.`);
     }
   }

@@ -1,7 +1,6 @@
 import { hostname } from 'node:os';
 import type { HttpManifest } from '@gen3d/engine';
-import { builtInBundle, findBundle } from '@gen3d/engine/bundles';
-import { modelDirs } from '@gen3d/weights/model-dirs';
+import { builtInBundle, findBundle, modelDirs } from '@gen3d/engine/bundles';
 import { createLog, routineLevel } from '../../base/log.js';
 import { version } from '../../base/version.js';
 import type { Config } from '../../config.js';

@@ -1,9 +1,9 @@
-/** The dashboard's pulls run in this process, because they hash gigabytes and open networks. See background-pull.ts. */
+// The process of `pullInProcess`.
 import { setPriority } from 'node:os';
 import { testBundle } from '@gen3d/engine';
 import { type Handlers, parentChannel } from '@gen3d/engine/rpc';
-import { pullBundle } from '@gen3d/weights';
-import type { Puller, PullObserver } from './background-pull.js';
+import { pullBundle } from './pull.js';
+import type { Puller, PullObserver } from './pull-in-process.js';
 
 const progressIntervalMs = 200;
 

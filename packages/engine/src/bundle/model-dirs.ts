@@ -1,8 +1,6 @@
-import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { packagedBundles, packageOf } from '@gen3d/engine/bundles';
+import { packagedBundles, packageOf } from './load-bundle.js';
 
 /** The settings of gen3d that say where bundles are. */
 export interface ModelFolders {
@@ -23,24 +21,10 @@ function modelPackages(): string[] {
   });
 }
 
-/** Finds the folder of the catalog: next to the built code, or in the repository. */
-function catalogFolder(): string[] {
-  for (let folder = dirname(fileURLToPath(import.meta.url)); ; folder = dirname(folder)) {
-    const models = join(folder, 'models');
-    if (existsSync(join(models, 'catalog.json'))) return [models];
-    if (folder === dirname(folder)) return [];
-  }
-}
-
 /** Returns the folder into which `gen3d models pull` puts bundles. */
 export const pulledModelsDir = ({ dataDir }: Pick<ModelFolders, 'dataDir'>): string => join(dataDir, 'models');
 
 /** Folders that are or contain bundles, in order of precedence: shipped, pulled, configured. */
 export function modelDirs(config: ModelFolders): string[] {
-  return [
-    ...modelPackages(),
-    ...catalogFolder(),
-    pulledModelsDir(config),
-    ...(config.modelsDir ? [config.modelsDir] : []),
-  ];
+  return [...modelPackages(), pulledModelsDir(config), ...(config.modelsDir ? [config.modelsDir] : [])];
 }

@@ -1,0 +1,43 @@
+import { createRequire } from 'node:module';
+import { Child, forkModule, type Handlers } from '@gen3d/engine/rpc';
+import type { PullOptions, PullProgress } from './pull.js';
+
+export type PullRequest = { readonly name: string } & Pick<PullOptions, 'directory' | 'modelDirs'>;
+
+/** The caller calls this function of a pull's process. */
+export interface Puller {
+  pull(request: PullRequest): void;
+}
+
+/** The process of a pull calls these functions of the caller. */
+export interface PullObserver {
+  progress(progress: Pick<PullProgress, 'received' | 'total'>): void;
+}
+
+const { resolve } = createRequire(import.meta.url);
+
+/**
+ * Pulls a bundle of a catalog in a process of its own, because that hashes gigabytes and opens networks.
+ *
+ * @throws {Error} what `pullBundle` throws, or that the process ended
+ * @throws the signal's reason, once aborted; a later pull of the same bundle resumes this one
+ */
+export async function pullInProcess(
+  request: PullRequest,
+  { onProgress, signal, env }: { onProgress: PullObserver['progress']; signal: AbortSignal; env: NodeJS.ProcessEnv },
+): Promise<void> {
+  const child = new Child<Puller>('pull', () => forkModule(resolve('@gen3d/weights/pull-process'), { env }), {
+    progress: onProgress,
+  } satisfies Handlers<PullObserver>);
+  const kill = () => void child.kill();
+  signal.addEventListener('abort', kill);
+  try {
+    await child.call('pull', request);
+  } catch (error) {
+    signal.throwIfAborted();
+    throw error;
+  } finally {
+    signal.removeEventListener('abort', kill);
+    kill();
+  }
+}
