@@ -59,7 +59,7 @@ module.exports = {
     packageImportsOnly('sdk', ['schema']),
     packageImportsOnly('engine', ['schema']),
     packageImportsOnly('weights', ['engine']),
-    packageImportsOnly('convert', []),
+    packageImportsOnly('convert', ['schema']),
     packageImportsOnly('dashboard', ['schema', 'sdk', 'convert']),
     packageImportsOnly('server', ['schema', 'engine', 'convert']),
     {

@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, open, rm, symlink, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { json } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { endpointHealthHeaders } from '../../schema/src/rules.js';
 import { bin, discPng, outputMatching, result, testFolder } from './run.js';
@@ -96,6 +97,22 @@ test('a redirect exits with 3 and names the URL to use', async () => {
   expect(code).toBe(3);
 });
 
+test('create --height sends the size with the job, without --wait', async () => {
+  const bodies: unknown[] = [];
+  const server = createServer(async (request, response) => {
+    if (request.method === 'POST') bodies.push(await json(request));
+    response.writeHead(202, { 'content-type': 'application/json' }).end('{"job_id":"01JAB0000000000000000000AB"}');
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const env = { GEN3D_BASE_URL: url, GEN3D_API_KEY: 'gen3d_key' };
+  const { code } = await gen3d(['create', 'cup.png', '--height', '8cm', '--option', 'quality=1024'], { env });
+  server.close();
+  expect(code).toBe(0);
+  expect(bodies).toMatchObject([{ options: { real_height: '8cm', quality: '1024' } }]);
+});
+
 test('after a failed try, a line says what the server said and when the next try is', async () => {
   const statuses = [503, 200];
   const server = createServer((request, response) => {
@@ -152,6 +169,9 @@ describe('invalid input exits with 2 and a message, without a request:', () => {
       /pointer\.jpg is a Git LFS pointer instead of the image \(run `git lfs/,
     ],
     ['an existing model', ['create', 'bowl.png', '--wait'], /bowl\.glb already exists.*--force/],
+    ['a size without a unit', ['create', 'cup.png', '--size', '80'], /^error: --size: "80" has no unit/],
+    ['two sizes', ['create', 'cup.png', '--size', '8cm', '--width', '8cm'], /^error: Use only one of --size, --height/],
+    ['a budget without --wait', ['create', 'cup.png', '--triangles', '99'], /^error: --triangles 99 requires --wait/],
     ['-o without --wait', ['create', 'cup.png', '-o', 'x.glb'], /-o and --force require --wait/],
     [
       'a missing output folder',

@@ -1,4 +1,4 @@
-import { type Document, getBounds, WebIO } from '@gltf-transform/core';
+import { type Document, WebIO } from '@gltf-transform/core';
 import { ALL_EXTENSIONS } from '@gltf-transform/extensions';
 import { dequantize, draco, meshopt, simplify, textureCompress } from '@gltf-transform/functions';
 import { MeshoptDecoder, MeshoptEncoder, MeshoptSimplifier } from 'meshoptimizer';
@@ -6,9 +6,9 @@ import sharp from 'sharp';
 import type { AdjustedGlb, AdjustGlb, GlbFigures, GlbOptions } from './convert-model.js';
 import { defaultLimits, type ModelLimits } from './declared-size.js';
 import { requireCorners } from './model-parts.js';
-import type { ModelSize } from './options.js';
 import { type Extent, scaleTo } from './place-model.js';
 import { readGlb, requiredExtensions } from './read-glb.js';
+import { extentOf, scaleGlb } from './resize-glb.js';
 
 const dracoExtension = 'KHR_draco_mesh_compression';
 const quantization = 'KHR_mesh_quantization';
@@ -41,7 +41,8 @@ export async function adjustLargeGlb(
   if (document.hasExtension(quantization)) await document.transform(dequantize());
   for (const name of supported.slice(0, 3)) document.disposeExtension(name);
 
-  const extent = scale(document, size);
+  const extent = extentOf(document);
+  const factor = size ? scaleTo(size, extent) : 1;
   if (triangles !== undefined && triangles < before.triangles) {
     requireValidCorners(document);
     const ratio = triangles / before.triangles;
@@ -51,8 +52,10 @@ export async function adjustLargeGlb(
   await adjustTextures(document, textures, before);
   if (compress === 'meshopt') await document.transform(meshopt({ encoder: MeshoptEncoder }));
   if (compress === 'draco') await document.transform(draco());
-  const adjusted = await io.writeBinary(document);
-  return { glb: adjusted, before, after: figuresOf(document, adjusted), extent };
+  const written = await io.writeBinary(document);
+  const adjusted = size ? scaleGlb(written, extent, factor) : written;
+  const scaled = extent.map((length) => length * factor) as unknown as Extent;
+  return { glb: adjusted, before, after: figuresOf(document, adjusted), extent: scaled };
 }
 
 async function createIo(withDraco: boolean): Promise<WebIO> {
@@ -84,34 +87,6 @@ function figuresOf(document: Document, { length: bytes }: Uint8Array): GlbFigure
   );
   const texture = Math.max(0, ...root.listTextures().flatMap((one) => one.getSize() ?? []));
   return { triangles: Math.floor(corners.reduce((sum, count) => sum + count, 0) / 3), texture, bytes };
-}
-
-/** Scales all scenes by a node above their content, and states the size in `asset.extras`. @returns the size in meters */
-function scale(document: Document, size: ModelSize | undefined): Extent {
-  const root = document.getRoot();
-  const scene = root.getDefaultScene() ?? root.listScenes()[0];
-  const { min, max } = scene ? getBounds(scene) : { min: [0, 0, 0], max: [0, 0, 0] };
-  const extent = max.map((value, axis) => value - min[axis]!) as unknown as Extent;
-  if (!size) return extent;
-  const factor = scaleTo(size, extent);
-  for (const one of root.listScenes()) {
-    const node = document.createNode('size').setScale([factor, factor, factor]);
-    for (const child of one.listChildren()) node.addChild(child);
-    one.addChild(node);
-  }
-  const asset = root.getAsset();
-  const { photo, ...extras } = (asset.extras ?? {}) as { photo?: { cameraPosition: number[]; cameraTarget: number[] } };
-  const scaled = (point: readonly number[]) => point.map((value) => value * factor);
-  const [width, height, depth] = scaled(extent);
-  asset.extras = {
-    ...extras,
-    // The position of the photo's camera is in the coordinates of the model.
-    ...(photo && {
-      photo: { ...photo, cameraPosition: scaled(photo.cameraPosition), cameraTarget: scaled(photo.cameraTarget) },
-    }),
-    size: { width, height, depth, unit: 'm' },
-  };
-  return [width!, height!, depth!];
 }
 
 /** Encodes the textures again if one is too large, or has another format. */

@@ -80,12 +80,13 @@ async function convertContent(
   const isForPrinting = printFormats.includes(format);
   const { content, foot, notes, original } = await readWithinBudget(glb, options);
   const thumbnail = format === '3mf' ? await renderThumbnail?.(original) : undefined;
-  const size = options.size ?? (isForPrinting ? ({ side: 'longest', meters: defaultPrintSize } as const) : undefined);
+  const isDefault = isForPrinting && !options.size && !content.isRealSize;
+  const size = isDefault ? ({ side: 'longest', meters: defaultPrintSize } as const) : options.size;
   const { extent, bottom } = boxAround(content);
   const scale = size ? scaleTo(size, extent) : 1;
   const scaled = extent.map((length) => length * scale);
-  if (size) notes.push(sizeNote(scaled, isForPrinting));
-  if (isForPrinting && !options.size) notes.push('No size was given, so the longest side is 100 mm.');
+  if (size || isForPrinting) notes.push(sizeNote(scaled, isForPrinting));
+  if (isDefault) notes.push('No size was given, so the longest side is 100 mm.');
   if (foot) notes.push(footNote(foot, 1000 * scale));
   // A model with fewer triangles is a little smaller: without this, it would float above the bed.
   const model = isForPrinting ? placeModel(content, bottom, 1000 * scale, up) : placeModel(content, 0, scale, up);

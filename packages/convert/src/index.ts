@@ -9,6 +9,8 @@ export {
   type ModelPart,
   readModel,
 } from './model-parts.js';
-export { type ModelFormat, type ModelOptions, type ModelSize, modelFormats } from './options.js';
+export { type ModelFormat, type ModelOptions, modelFormats, type RealSize } from './options.js';
 export { checkPrint, type PrintCheck } from './print-check.js';
 export { declaredTriangles } from './read-glb.js';
+export { resizeGlb } from './resize-glb.js';
+export { editJson } from './write-json.js';

@@ -33,6 +33,8 @@ export interface ModelContent {
   readonly materials: readonly ModelMaterial[];
   /** Program, owner and terms, one line each. */
   readonly credits: readonly string[];
+  /** Whether the file states that its size is that of the object, as gen3d writes it for jobs and conversions with a size. */
+  readonly isRealSize: boolean;
 }
 
 /** A file that a conversion makes. */
@@ -74,7 +76,8 @@ export async function readModel(glb: Uint8Array, limits?: ModelLimits): Promise<
     );
   }
   parts.forEach(requireCorners);
-  return { parts, materials: materials.map(toMaterial), credits: creditsOf(asset) };
+  const isRealSize = (asset.extras as { size?: { unit?: unknown } } | undefined)?.size?.unit === 'm';
+  return { parts, materials: materials.map(toMaterial), credits: creditsOf(asset), isRealSize };
 }
 
 interface Corners {

@@ -1,7 +1,8 @@
+import { parseLength, type RealSize } from '@gen3d/schema/rules';
 import { ConversionError } from './conversion-error.js';
 import { levelName, objNames } from './file-names.js';
 
-export { ConversionError };
+export { ConversionError, parseLength, type RealSize };
 
 export const modelFormats = ['glb', 'obj', 'stl', '3mf', 'usdz'] as const;
 export type ModelFormat = (typeof modelFormats)[number];
@@ -12,16 +13,10 @@ export const printFormats: readonly ModelFormat[] = ['stl', '3mf'];
 /** Without a size, the longest side of a model for printing gets this length, in meters. */
 export const defaultPrintSize = 0.1;
 
-/** Scales the model so that one of its sides has this length. The proportions stay. */
-export interface ModelSize {
-  readonly side: 'longest' | 'height' | 'width';
-  readonly meters: number;
-}
-
 /** How the written model differs from the GLB. */
 export interface ModelOptions {
-  /** Undefined keeps the size of the GLB, and makes a model for printing 100 mm long. */
-  readonly size?: ModelSize;
+  /** Undefined keeps the size of the GLB. If the GLB does not state a real one, a model for printing gets 100 mm. */
+  readonly size?: RealSize;
   /** Which axis points up. Default: the usual one of the format. */
   readonly up?: 'y' | 'z';
   /** `flat` cuts the lowest part off, so that the printed model stands. */
@@ -51,7 +46,13 @@ interface OptionText {
   readonly parse: (text: string) => ModelOptions;
 }
 
-const sized = (side: ModelSize['side']) => (text: string) => ({ size: { side, meters: parseLength(text) } });
+const sized = (side: RealSize['side']) => (text: string) => {
+  try {
+    return { size: { side, meters: parseLength(text) } };
+  } catch (error) {
+    throw new ConversionError((error as Error).message, { cause: error });
+  }
+};
 
 const countFrom = (min: number, max: number, text: string) => {
   const count = /^\d+$/.test(text) ? Number(text) : Number.NaN;
@@ -63,7 +64,7 @@ const countFrom = (min: number, max: number, text: string) => {
 export const modelOptions = {
   size: {
     flag: '--size <length>',
-    description: 'longest side of the model, such as 80mm, 8cm, 0.3m or 3in (.stl, .3mf: 100mm)',
+    description: 'longest side of the model, such as 80mm, 8cm, 0.3m or 3in (.stl, .3mf: 100mm if the GLB states none)',
     formats: modelFormats,
     parse: sized('longest'),
   },
@@ -168,25 +169,6 @@ function named<T>(name: string | undefined, parse: () => T): T {
   } catch (error) {
     throw error instanceof ConversionError ? new ConversionError(`${name}: ${error.message}`) : error;
   }
-}
-
-const metersPerUnit: Record<string, number> = { mm: 0.001, cm: 0.01, m: 1, in: 0.0254 };
-
-/**
- * Reads a length with its unit.
- *
- * @returns meters
- * @throws {ConversionError} if it is not a positive number followed by mm, cm, m or in
- * @example
- * parseLength('80mm'); // 0.08
- */
-export function parseLength(text: string): number {
-  const [, number = '', unit = ''] = /^\s*(\d*\.?\d+)\s*([a-z]*)\s*$/i.exec(text) ?? [];
-  const meters = Number(number) * (metersPerUnit[unit.toLowerCase()] ?? Number.NaN);
-  // The limits of a float32 with a micrometer's precision, and of what a printer or a scene can hold.
-  if (meters >= 0.0001 && meters <= 10_000) return meters;
-  const problem = number !== '' && unit === '' ? 'has no unit' : 'is not a length from 0.1mm to 10000m';
-  throw new ConversionError(`"${text}" ${problem}. Write it as 80mm, 8cm, 0.3m or 3in`);
 }
 
 /**

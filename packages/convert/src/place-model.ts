@@ -1,6 +1,6 @@
 import { ConversionError } from './conversion-error.js';
 import { type ModelContent, type ModelPart, toZUp } from './model-parts.js';
-import type { ModelSize } from './options.js';
+import type { RealSize } from './options.js';
 
 /** Along X, Y and Z of the GLB: width, height and depth. */
 export type Extent = readonly [width: number, height: number, depth: number];
@@ -22,7 +22,7 @@ export function boxAround({ parts }: Pick<ModelContent, 'parts'>): { extent: Ext
 }
 
 /** Returns the factor that scales this extent to the size. @throws {ConversionError} if that side has no length */
-export function scaleTo({ side, meters }: ModelSize, [width, height, depth]: Extent): number {
+export function scaleTo({ side, meters }: RealSize, [width, height, depth]: Extent): number {
   const length = { longest: Math.max(width, height, depth), height, width }[side];
   if (length > 0) return meters / length;
   throw new ConversionError(`The model is flat: its ${side} side is 0 long. Give the size of another side`);

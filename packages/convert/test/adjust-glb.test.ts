@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest';
 import { problemOfGlb } from '../../engine/src/gltf/check-glb.js';
 import { writeGlb } from '../../engine/src/gltf/write-glb.js';
 import { sphere } from '../../engine/src/render/shapes.fixture.js';
-import { convertModel, type ModelFormat, readModel } from '../src/index.js';
+import { convertModel, editJson, type ModelFormat, readModel, resizeGlb } from '../src/index.js';
 import { nodeTools } from '../src/node.js';
 import { type ModelOptionTexts, parseModelOptions } from '../src/options.js';
 import { openEdges, weld } from '../src/weld.js';
@@ -144,6 +144,37 @@ describe('a GLB', () => {
     ]);
     expect(notes[0]).toMatch(/^1,000 triangles \(before: 2,208\), \d+ kB \(before: \d+\)\.$/);
     expect(notes[2]).toMatch(/^ball\.lod2\.glb: 250 triangles, texture of 16 pixels, \d kB\.$/);
+  });
+});
+
+describe('a GLB with a real size', () => {
+  const sized = () => resizeGlb(glb, { side: 'height', meters: 0.08 });
+
+  test('is valid, and has its geometry and texture as they were', async () => {
+    const file = await sized();
+    expect(await problemOfGlb(file)).toBeUndefined();
+    const { asset, nodes, scenes } = jsonOf(file);
+    const [width, height, depth] = [0.08, 0.08, 0.08].map((meters) => expect.closeTo(meters, 5));
+    expect(asset.extras).toMatchObject({ bundles, size: { width, height, depth, unit: 'm' } });
+    expect(scenes[0].nodes.map((index: number) => nodes[index])).toMatchObject([{ name: 'size', children: [0] }]);
+    const binary = (one: Uint8Array) => one.subarray(20 + new DataView(one.buffer, one.byteOffset).getUint32(12, true));
+    expect(Buffer.compare(binary(file), binary(glb))).toBe(0);
+  });
+
+  test('keeps it when it is printed without a size, and gets another one with it', async () => {
+    const { notes } = await convert({}, 'stl', await sized());
+    expect(notes).toEqual(['80 × 80 × 80 mm (width × depth × height).', expect.stringMatching(/^Print check: /)]);
+    expect((await convert({ size: '5cm' }, '3mf', await sized())).notes[0]).toMatch(/^50 × 50 × 50 mm/);
+    expect((await convert({ size: '5cm' }, 'glb', await sized())).notes[0]).toMatch(/^0\.05 × 0\.05 × 0\.05 m/);
+    const { files } = await convert({ triangles: '500' }, 'glb', await sized());
+    expect((await convert({}, 'stl', files[0]!.bytes)).notes[0]).toMatch(/^(79|80).* mm /);
+  });
+
+  test('has one parent for a root that two scenes share', async () => {
+    const shared = editJson(glb, ({ scenes }) => void scenes!.push({ nodes: [...scenes![0]!.nodes!] }));
+    const file = await resizeGlb(shared, { side: 'longest', meters: 2 });
+    expect(await problemOfGlb(file)).toBeUndefined();
+    expect(jsonOf(file).scenes.map((scene: { nodes: number[] }) => scene.nodes)).toEqual([[1], [1]]);
   });
 });
 

@@ -1,3 +1,4 @@
+export { digitalSourceType } from './base/digital-source.js';
 export { BundleError, EngineError, type EngineErrorCode, MissingBundleError } from './base/errors.js';
 export type { RgbaImage } from './base/image.js';
 export type { TexturedMesh } from './base/mesh.js';

@@ -7,6 +7,7 @@ export * from './image-data-uri.js';
 export { encodeLabel, fileNameOf, labelHeader, labelOfUrl } from './label.js';
 export * from './lifecycle.js';
 export { limits } from './limits.js';
+export * from './real-size.js';
 export * from './sampler.js';
 export { oneLine } from './text.js';
 export * from './warnings.js';

@@ -35,9 +35,7 @@ export interface Gen3dOptions {
   readonly sharp?: Sharp | undefined;
 }
 
-export interface GenerateOptions
-  extends WaitOptions,
-    Pick<CreateJobParams, 'idempotencyKey' | 'label' | 'sampler' | 'options'> {
+export interface GenerateOptions extends WaitOptions, Omit<CreateJobParams, 'image'> {
   /** Limits the whole call: creating the job and waiting for it. Default: no limit. */
   readonly timeoutMs?: number | undefined;
 }
@@ -116,18 +114,15 @@ export class Gen3d {
    * console.log(task.model_urls?.glb);
    */
   generate(image: ImageInput, options: GenerateOptions = {}): Promise<Task> {
-    const { idempotencyKey, label, sampler, options: passedOn, onProgress, ...limits } = options;
+    const { onProgress, signal, timeoutMs, ...params } = options;
     let id: string | undefined;
     let lastTask: Task | undefined;
     const timeoutError = (timeoutMs: number) =>
       id === undefined
         ? new RequestTimeoutError({ method: 'post', url: this.#transport.url('jobs') }, timeoutMs)
         : new WaitTimeoutError(id, lastTask, timeoutMs);
-    return withDeadline(limits, timeoutError, async (signal) => {
-      const { job_id } = await this.jobs.create(
-        { image, idempotencyKey, label, sampler, options: passedOn },
-        { signal },
-      );
+    return withDeadline({ signal, timeoutMs }, timeoutError, async (signal) => {
+      const { job_id } = await this.jobs.create({ ...params, image }, { signal });
       id = job_id;
       return this.jobs.wait(id, {
         signal,

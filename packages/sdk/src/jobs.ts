@@ -11,6 +11,8 @@ import {
   encodeSampler,
   jobType,
   labelHeader,
+  type RealSizeTexts,
+  realSizeOptions,
   repeatKeyHeader,
   type SamplerSettings,
   samplerHeader,
@@ -32,7 +34,7 @@ const testKeyImageBytes = (testKeyBodyBytes - 4_096) * 0.75;
 /** Browsers open six connections to a server, and each stream occupies one. The waits for further jobs poll. */
 const maxFollowed = 2;
 
-export interface CreateJobParams {
+export interface CreateJobParams extends RealSizeTexts {
   readonly image: ImageInput;
   /** Repeating a key returns the original job instead of creating another one. Default: a new key for each call. */
   readonly idempotencyKey?: string | undefined;
@@ -192,7 +194,7 @@ export class Jobs {
    * @throws {NotFoundError} if the account has no such job
    */
   async retry(id: string, { sampler = {}, ...options }: RetryOptions = {}): Promise<CreateJobResponse> {
-    const headers = { [samplerHeader]: samplerValue(sampler), [repeatKeyHeader]: newIdempotencyKey() };
+    const headers = { [samplerHeader]: valid(() => encodeSampler(sampler)), [repeatKeyHeader]: newIdempotencyKey() };
     const request = { ...options, headers: withoutUndefined(headers) };
     const { body } = await this.#transport.call('post', `/gen3d/jobs/${segment(id)}/retry`, request);
     return expectBody(body, isCreatedJob, 'created job');
@@ -245,16 +247,28 @@ interface JobRequest {
 }
 
 async function jobRequest(
-  { image, idempotencyKey = newIdempotencyKey(), label = labelOf(image) ?? '', sampler = {}, options }: CreateJobParams,
+  {
+    image,
+    idempotencyKey = newIdempotencyKey(),
+    label = labelOf(image) ?? '',
+    sampler = {},
+    ...wishes
+  }: CreateJobParams,
   source: string | Blob,
   isTestKey: boolean,
 ): Promise<JobRequest> {
-  const headers = { [labelHeader]: encodeLabel(label), [samplerHeader]: samplerValue(sampler) };
+  const options = { ...wishes.options, ...valid(() => realSizeOptions(wishes)) };
+  const headers = { [labelHeader]: encodeLabel(label), [samplerHeader]: valid(() => encodeSampler(sampler)) };
   // The result for the public test key does not depend on the image, so the start of a large one is enough.
   const maxBytes = isTestKey ? testKeyImageBytes : undefined;
   const input = { image_urls: [typeof source === 'string' ? source : await dataUriOf(source, maxBytes)] };
   return {
-    json: { type: jobType, input, idempotency_key: idempotencyKey, ...(options && { options }) },
+    json: {
+      type: jobType,
+      input,
+      idempotency_key: idempotencyKey,
+      ...(Object.keys(options).length > 0 && { options }),
+    },
     headers: withoutUndefined(headers),
   };
 }
@@ -262,9 +276,9 @@ async function jobRequest(
 const withoutUndefined = <T extends object>(values: T): { [K in keyof T]: Exclude<T[K], undefined> } =>
   Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as never;
 
-function samplerValue(settings: SamplerSettings): string | undefined {
+function valid<T>(read: () => T): T {
   try {
-    return encodeSampler(settings);
+    return read();
   } catch (error) {
     throw new InvalidRequestError('invalid_request', (error as RangeError).message);
   }

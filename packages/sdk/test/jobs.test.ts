@@ -1,7 +1,7 @@
 import { HttpResponse, http } from 'msw';
 import { describe, expect, test } from 'vitest';
 import { InvalidRequestError } from '../src/index.js';
-import { client, jobId, misbehavingServer, origin, succeeded, task } from './server.js';
+import { client, jobId, jpeg, misbehavingServer, origin, succeeded, task } from './server.js';
 
 const server = misbehavingServer();
 
@@ -25,6 +25,25 @@ test.each([
 ])('request(%j, %j) is rejected without a request', async (method, path, message) => {
   const request = client({ maxRetries: 0 }).request(method as 'get', path as '/');
   await expect(request).rejects.toMatchObject({ name: 'InvalidRequestError', message });
+});
+
+test('a real size travels in the options of the job, next to those of the bundle', async () => {
+  const bodies: unknown[] = [];
+  server.use(
+    http.post(`${origin}/v1/jobs`, async ({ request }) => {
+      bodies.push(await request.json());
+      return HttpResponse.json({ job_id: jobId }, { status: 202 });
+    }),
+    http.get(`${origin}/v1/jobs/${jobId}`, () => HttpResponse.json(succeeded)),
+  );
+  await client().generate(jpeg, { height: '80mm', options: { quality: 1024 } });
+  await client().jobs.create({ image: jpeg });
+  expect(bodies).toMatchObject([{ options: { real_height: '80mm', quality: 1024 } }, {}]);
+  expect(bodies[1]).not.toHaveProperty('options');
+
+  const rejected = { name: 'InvalidRequestError', message: expect.stringMatching(/^size: "80" has no unit/) };
+  await expect(client().jobs.create({ image: jpeg, size: '80' })).rejects.toMatchObject(rejected);
+  expect(bodies).toHaveLength(2);
 });
 
 describe('list', () => {

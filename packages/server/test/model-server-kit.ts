@@ -1,3 +1,4 @@
+import { editJson } from '@gen3d/convert';
 import { Engine } from '@gen3d/engine';
 import { ballPhoto } from './ball-photo.js';
 
@@ -25,7 +26,8 @@ export function outsideModel(): Promise<Buffer> {
     const engine = await Engine.open({ bundle: 'inflate', matte: 'isnet', device: 'cpu', modelDirs: [] });
     const { glb } = await engine.generate(ballPhoto(), { resolution: 32, textureSize: 256 });
     await engine.close();
-    return Buffer.from(glb);
+    const extras = { scanner: 'none' };
+    return Buffer.from(editJson(glb, ({ asset }) => void Object.assign(asset, { extras })));
   })();
   return made;
 }

@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describeWarnings, photoFormatNames, type SamplerSettings } from '@gen3d/schema/rules';
+import { describeWarnings, photoFormatNames, type RealSizeTexts, type SamplerSettings } from '@gen3d/schema/rules';
 import {
   AuthenticationError,
   ConnectionError,
@@ -22,6 +22,7 @@ import {
   addSamplerOptions,
   addServerOptions,
   modelOptionWords,
+  readModelOptions,
   samplerOf,
 } from '../jobs/model-options.js';
 import { extensions, modelPath, planOutputs, type ResultOptions } from '../jobs/output-file.js';
@@ -56,6 +57,8 @@ interface Item {
   readonly sampler: SamplerSettings;
   /** For the bundle's model server, shared by all photos. */
   readonly options: CreateOptions['option'];
+  /** Shared by all photos. */
+  readonly size: RealSizeTexts;
   /** The id of the job while it runs. */
   runningJob?: string | undefined;
   /** The id of the job once its model is written. */
@@ -89,10 +92,13 @@ export function addCreate(program: Command): void {
 }
 
 async function create(images: readonly string[], options: CreateOptions): Promise<void> {
-  const words = modelOptionWords(options);
+  const { size, height, width, ...others } = options;
+  // The size is the job's. What else changes the model is done here, when it is downloaded.
+  const words = modelOptionWords(others);
   if (!options.wait && (options.output !== undefined || options.force || words)) {
     throw new UsageError(words ? `${words.trim()} requires --wait` : '-o and --force require --wait');
   }
+  readModelOptions({ size, height, width }, 'glb');
   await requireFiles(images);
   const paths = options.wait ? await planOutputs(images.map(modelPath), options, images) : [];
   const order = new Order();
@@ -105,6 +111,7 @@ async function create(images: readonly string[], options: CreateOptions): Promis
       order,
       sampler,
       options: options.option,
+      size: { size, height, width },
     }),
   );
   await withClient(options, (client, signal) =>
@@ -226,8 +233,8 @@ async function createJob(
       onSend?.();
       item.awaitingResponse = true;
       try {
-        const { sampler, options } = item;
-        return await client.jobs.create({ image, label: labelOf(item.image), sampler, options }, { signal });
+        const { sampler, options, size } = item;
+        return await client.jobs.create({ image, label: labelOf(item.image), sampler, options, ...size }, { signal });
       } catch (error) {
         if (!(error instanceof RateLimitError)) throw error;
         onLimit(error.message);

@@ -40,16 +40,20 @@ export function mcpServer(version: string, folders: Folders, options: ServerOpti
           .refine((key) => Array.from(key).length <= limits.idempotencyKeyLength.max)
           .optional()
           .describe('1 to 256 characters. Repeating a key returns the original job instead of creating another one'),
+        size: z
+          .string()
+          .optional()
+          .describe('The real length of the longest side: 80mm, 8cm, 0.3m or 3in. Default: 1m'),
       },
       outputSchema: { job_id: z.string() },
       annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true },
     },
-    ({ image, idempotency_key }, { signal }) =>
+    ({ image, idempotency_key, size }, { signal }) =>
       runTool(options, signal, async (client, stop) => {
         // The server fetches every URL: an assistant must not make this machine send requests to its own network.
         const isInline = isUrl(image) || isDataUri(image);
         const photo = isInline ? image : await photoInput(await folders.existing(image), stop);
-        const params = { image: photo, idempotencyKey: idempotency_key, label: labelOf(image) };
+        const params = { image: photo, idempotencyKey: idempotency_key, label: labelOf(image), size };
         const created = await client.jobs.create(params, { signal: stop });
         return {
           structuredContent: { ...created },

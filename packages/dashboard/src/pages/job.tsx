@@ -12,7 +12,7 @@ import { ModelView } from '../components/model-view.js';
 import type { ModelFigures } from '../components/model-viewer.js';
 import { OtherFormats } from '../components/other-formats.js';
 import { CopyableLink, ShareModel } from '../components/share-model.js';
-import { capitalized, dateTime, fileSize, milliseconds, seconds, usd } from '../format.js';
+import { capitalized, dateTime, extent, fileSize, milliseconds, seconds, usd } from '../format.js';
 import {
   cancelJob,
   deleteConsequence,
@@ -134,7 +134,7 @@ export function JobPage() {
                   Thumbnail
                 </a>
               )}
-              <OtherFormats glb={glb} thumbnail={thumbnail} stem={fileNameOf(task, '')} />
+              <OtherFormats {...{ glb, thumbnail, stem: fileNameOf(task, ''), hasSize: figures?.size !== undefined }} />
             </div>
           )}
           {glb && <CopyableLink label="Permanent link" url={glb} name="the permanent link" />}
@@ -299,6 +299,10 @@ function JobFacts(props: { job: GalleryJob; details: JobDetails; figures: ModelF
       <Fact name="Triangles">{figures && grouped.format(figures.triangles)}</Fact>
       <Fact name="Vertices">{figures && grouped.format(figures.vertices)}</Fact>
       <Fact name="Texture">{figures?.texture && `${figures.texture.width} × ${figures.texture.height}`}</Fact>
+      <Fact name="Size">
+        {figures?.size &&
+          `${extent([figures.size.width, figures.size.depth, figures.size.height])} (width × depth × height)`}
+      </Fact>
       <Fact name="File size">{bytes && fileSize(bytes)}</Fact>
       <Fact name="Bundle">{details.bundle}</Fact>
       <Fact name="Device">{details.instance}</Fact>

@@ -2,9 +2,9 @@
 import { closeSync, openSync, readFileSync, readSync, statSync, writeFileSync } from 'node:fs';
 import { setPriority } from 'node:os';
 import { join } from 'node:path';
-import { ConversionError, declaredTriangles, defaultLimits, readModel } from '@gen3d/convert';
+import { ConversionError, declaredTriangles, defaultLimits, editJson, readModel } from '@gen3d/convert';
 import { adjustLargeGlb } from '@gen3d/convert/node';
-import { EngineError, problemOfGlb, renderPartThumbnails } from '@gen3d/engine';
+import { digitalSourceType, EngineError, problemOfGlb, renderPartThumbnails } from '@gen3d/engine';
 import { type Handlers, parentChannel } from '@gen3d/engine/rpc';
 import { quoted } from '@gen3d/schema';
 import { leaveSignalsToParent } from '../processes/child-process.js';
@@ -93,20 +93,9 @@ async function simplified(glb: Uint8Array, maxTriangles: number): Promise<Uint8A
   return (await adjustLargeGlb(glb, { triangles: maxTriangles }, arrivalLimits)).glb;
 }
 
-const headerBytes = 20;
-
-/** Names the origin and the terms in the file's JSON, as the engine does in its files. Everything else stays as it is. */
-function withCredit(glb: Uint8Array, credit: ReadRequest['credit']): Uint8Array {
-  const file = Buffer.from(glb.buffer, glb.byteOffset, glb.byteLength);
-  const jsonEnd = headerBytes + file.readUInt32LE(12);
-  const gltf = JSON.parse(file.toString('utf8', headerBytes, jsonEnd)) as { asset: { extras?: unknown } };
-  const { extras } = gltf.asset;
-  gltf.asset.extras = { ...(typeof extras === 'object' ? extras : undefined), bundles: [credit] };
-  const json = Buffer.from(JSON.stringify(gltf));
-  const padding = Buffer.alloc(-json.length & 3, ' ');
-  const rest = file.subarray(jsonEnd, file.readUInt32LE(8));
-  const header = Buffer.from(file.subarray(0, headerBytes));
-  header.writeUInt32LE(json.length + padding.length, 12);
-  header.writeUInt32LE(headerBytes + json.length + padding.length + rest.length, 8);
-  return Buffer.concat([header, json, padding, rest]);
-}
+/** States the origin and the terms, as the engine does in its files. Everything else stays as it is. */
+const withCredit = (glb: Uint8Array, credit: ReadRequest['credit']): Uint8Array =>
+  editJson(glb, ({ asset }) => {
+    const { extras } = asset;
+    asset.extras = { ...(typeof extras === 'object' ? extras : undefined), digitalSourceType, bundles: [credit] };
+  });

@@ -59,7 +59,11 @@ test.each(Object.keys(forms))('a model that the server returns as %s is checked,
   expect(await problemOfGlb(glb)).toBeUndefined();
   const [before, after] = [partsOfGlb(model), partsOfGlb(Buffer.from(glb))];
   const credit = { name: 'outside', license: 'MIT', source: 'https://example.com/weights' };
-  expect(after.asset).toEqual({ ...before.asset, extras: { ...before.asset.extras, bundles: [credit] } });
+  const digitalSourceType = 'http://cv.iptc.org/newscodes/digitalsourcetype/trainedAlgorithmicMedia';
+  expect(after.asset).toEqual({
+    ...before.asset,
+    extras: { ...before.asset.extras, digitalSourceType, bundles: [credit] },
+  });
   expect(after.rest.equals(before.rest)).toBe(true);
   for (const picture of [thumbnail, transparentThumbnail]) {
     expect((await decode(picture)).image).toMatchObject({ width: 512, height: 512 });

@@ -1,3 +1,4 @@
+import { readModel } from '@gen3d/convert';
 import { EnginePool } from '@gen3d/engine';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { ballPhoto } from '../../../test/ball-photo.js';
@@ -48,6 +49,7 @@ async function setUp({ leaseMs = 30_000, stageTimeoutMs = 60_000 } = {}) {
     return generate(photo, options);
   });
   onTestFinished(() => spy.mockRestore());
+  const assets = new FolderAssetStore(temporaryFolder());
   const runner = new Runner({
     name: 'runner',
     db,
@@ -55,7 +57,7 @@ async function setUp({ leaseMs = 30_000, stageTimeoutMs = 60_000 } = {}) {
     slots: 2,
     meshOptions: { resolution: 32, textureSize: 256 },
     inputs,
-    assets: new FolderAssetStore(temporaryFolder()),
+    assets,
     leaseMs,
     stageTimeoutMs,
     instance: () => 'cpu',
@@ -65,10 +67,10 @@ async function setUp({ leaseMs = 30_000, stageTimeoutMs = 60_000 } = {}) {
     log: silent,
   });
   const account = await newAccount(db);
-  const create = async () => {
+  const create = async (options: object | null = null) => {
     const id = newUlid();
     await inputs.replace(id, ballPhoto());
-    return newJob(db, account, { id, created_at: Date.now() });
+    return newJob(db, account, { id, created_at: Date.now(), options: options && JSON.stringify(options) });
   };
   const row = (id: string) => db.selectFrom('jobs').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
   const finished = (id: string) => until(async () => (await row(id)).finished_at !== null && row(id));
@@ -83,7 +85,7 @@ async function setUp({ leaseMs = 30_000, stageTimeoutMs = 60_000 } = {}) {
     });
     return run;
   };
-  return { db, inputs, runner, create, row, finished, start, messages, together, inferring, hold };
+  return { db, inputs, assets, runner, create, row, finished, start, messages, together, inferring, hold };
 }
 
 test('two jobs are in inference at the same time, and each is charged once, for the sum of its stages', async () => {
@@ -104,6 +106,19 @@ test('two jobs are in inference at the same time, and each is charged once, for 
     expect(inference_ms).toBeGreaterThan(0);
     expect(inference_ms).toBe(stagesMs);
   }
+});
+
+test('a job with a real size gets a model of this size, and other options change nothing', async () => {
+  const { assets, create, finished, start } = await setUp();
+  const ids = [await create({ real_height: '80mm' }), await create({ real_size: 'large', size: '80mm' })];
+  start();
+  const heights = ids.map(async (id) => {
+    const { model_key } = await finished(id);
+    const { parts } = await readModel((await assets.read(model_key!))!);
+    const heights = parts.flatMap(({ positions }) => [...positions.filter((_, at) => at % 3 === 1)]);
+    return Math.max(...heights) - Math.min(...heights);
+  });
+  expect(await Promise.all(heights)).toEqual([expect.closeTo(0.08, 5), expect.closeTo(1, 1)]);
 });
 
 test('the server learns of each stage of a job when it starts, in the order of its stage times', async () => {

@@ -10,7 +10,7 @@ import {
   type Stage,
 } from '@gen3d/engine';
 import { progress } from '@gen3d/schema';
-import type { SamplerSettings } from '@gen3d/schema/rules';
+import { type RealSize, readRealSize, type SamplerSettings } from '@gen3d/schema/rules';
 import type { Logger } from 'pino';
 import { isStorageUnavailable } from '../../base/errors.js';
 import type { AssetKeys, AssetStore } from '../../data/assets/asset-store.js';
@@ -86,6 +86,15 @@ const inferenceTime = (times: StageTimes): number => Object.values(times).reduce
 function throwAsFailure(error: unknown): never {
   if (error instanceof EngineError) throw new JobFailure(error.code, error.message, { cause: error });
   throw error;
+}
+
+/** @throws {JobFailure} if the model has no length in the direction of the size */
+async function resized(glb: Uint8Array, size: RealSize): Promise<Uint8Array> {
+  // Few jobs have a size.
+  const { ConversionError, resizeGlb } = await import('@gen3d/convert');
+  return resizeGlb(glb, size).catch((error: unknown) => {
+    throw error instanceof ConversionError ? new JobFailure('inference_failed', `${error.message}.`) : error;
+  });
 }
 
 /** Processes prepared jobs, several concurrently: runs the engine, stores the model, finishes the job. */
@@ -214,7 +223,7 @@ export class Runner {
     };
     const sampler = job.sampler === null ? undefined : (JSON.parse(job.sampler) as SamplerSettings);
     const options = job.options === null ? undefined : (JSON.parse(job.options) as JobOptions);
-    const { stats, engineMs, deviceMs, ...files } = await engine
+    const { stats, engineMs, deviceMs, ...made } = await engine
       .generate(photo, { ...meshOptions, sampler, options, onProgress, signal: abort.signal })
       .catch(throwAsFailure)
       .finally(() => notify({ type: 'inferred', jobId: job.id }));
@@ -226,14 +235,16 @@ export class Runner {
     abort.signal.throwIfAborted();
 
     const stored = performance.now();
+    const size = readRealSize(options ?? {});
+    const files = size ? { ...made, glb: await resized(made.glb, size) } : made;
     const keys = await this.#store(held, files);
     const stageTimes = { prepare, ...engineStages, store: millisecondsSince(stored) };
     let forgotten: string | undefined;
     try {
       const rateUsdPerSecond = await this.#jobs.whenAvailable(rate);
       const { bundle, warnings } = stats;
-      const made = { ...keys, inferenceMs, stageTimes, bundle, warnings };
-      const success = { ...made, keepsPhoto, instance: instance(), rateUsdPerSecond };
+      const result = { ...keys, inferenceMs, stageTimes, bundle, warnings };
+      const success = { ...result, keepsPhoto, instance: instance(), rateUsdPerSecond };
       forgotten = await this.#jobs.whenAvailable(() => succeed(db, job.lease, success, currentTime(db)));
     } catch (error) {
       // If the database failed, the job may have succeeded. The hourly sweep settles its files.

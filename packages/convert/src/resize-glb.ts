@@ -1,0 +1,62 @@
+import { type Document, type GLTF, getBounds } from '@gltf-transform/core';
+import type { RealSize } from './options.js';
+import { type Extent, scaleTo } from './place-model.js';
+import { readGlb } from './read-glb.js';
+import { editJson } from './write-json.js';
+
+// A model gets another size by a node above its content, so its geometry stays as it is, bit for bit.
+
+/**
+ * Gives a model a real size, which the file then states in `asset.extras.size`.
+ *
+ * @throws {ConversionError} if the GLB cannot be read, or has no length in the direction of the size
+ * @example
+ * const mug = await resizeGlb(glb, { side: 'height', meters: 0.09 });
+ */
+export async function resizeGlb(glb: Uint8Array, size: RealSize): Promise<Uint8Array> {
+  const { document } = await readGlb(glb);
+  const extent = extentOf(document);
+  return scaleGlb(glb, extent, scaleTo(size, extent));
+}
+
+/** Returns the size of the scene in meters. */
+export function extentOf(document: Document): Extent {
+  const root = document.getRoot();
+  const scene = root.getDefaultScene() ?? root.listScenes()[0];
+  const { min, max } = scene ? getBounds(scene) : { min: [0, 0, 0], max: [0, 0, 0] };
+  return max.map((value, axis) => value - min[axis]!) as unknown as Extent;
+}
+
+/** Scales a model of this extent, and states its size. */
+export const scaleGlb = (glb: Uint8Array, extent: Extent, factor: number): Uint8Array =>
+  editJson(glb, (json) => {
+    scaleRoots(json, factor);
+    const scaled = (vector: readonly number[]) => vector.map((value) => value * factor);
+    const [width, height, depth] = scaled(extent);
+    const { asset } = json;
+    const extras = (asset.extras ?? {}) as { photo?: { cameraPosition: number[]; cameraTarget: number[] } };
+    const { photo } = extras;
+    asset.extras = {
+      ...extras,
+      // The position of the photo's camera is in the coordinates of the model.
+      ...(photo && {
+        photo: { ...photo, cameraPosition: scaled(photo.cameraPosition), cameraTarget: scaled(photo.cameraTarget) },
+      }),
+      size: { width, height, depth, unit: 'm' },
+    };
+  });
+
+/** Puts a node above each root. Scenes may share their roots, but a node has only one parent. */
+function scaleRoots(json: GLTF.IGLTF, factor: number): void {
+  const nodes = json.nodes ?? [];
+  const above = new Map<number, number>();
+  for (const scene of json.scenes ?? []) {
+    scene.nodes = scene.nodes?.map((root) => {
+      const known = above.get(root);
+      if (known !== undefined) return known;
+      const node = nodes.push({ name: 'size', scale: [factor, factor, factor], children: [root] }) - 1;
+      above.set(root, node);
+      return node;
+    });
+  }
+}
