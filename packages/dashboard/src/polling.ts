@@ -11,6 +11,35 @@ const silenceMs = 25_000;
 export type Follow = (onContact: (hasEvent: boolean) => void, signal: AbortSignal) => Promise<void>;
 
 /**
+ * Follows while the page is visible, because a browser opens only six connections to a server.
+ *
+ * @returns functions that start or end the stream as the page's visibility demands, and that end it for good
+ */
+function followWhileVisible(follow: Follow | undefined, onContact: (hasEvent: boolean) => void, onEnd: () => void) {
+  let stopped = false;
+  let stream: AbortController | undefined;
+  const update = async (): Promise<void> => {
+    if (document.visibilityState === 'hidden') stream?.abort();
+    if (!follow || stopped || stream || document.visibilityState !== 'visible') return;
+    const current = new AbortController();
+    stream = current;
+    // Without a stream, for example behind a proxy that holds it back, polling continues as it is.
+    const hasEnded = await follow(onContact, current.signal).then(
+      () => true,
+      () => false,
+    );
+    onEnd();
+    if (stream === current) stream = undefined;
+    if (hasEnded) setTimeout(() => void update(), minPauseMs);
+  };
+  const stop = () => {
+    stopped = true;
+    stream?.abort();
+  };
+  return { update: () => void update(), stop };
+}
+
+/**
  * Calls `load` repeatedly: every second while it resolves to true (something is in progress), and after growing pauses
  * when it resolves to false or rejects. With `follow`, calls it at every event, and less often without one. Pauses while the
  * page is hidden. Starts over when `key` changes, the page is shown again or the browser is online again.
@@ -64,38 +93,25 @@ export function usePolling(load: () => Promise<boolean>, key: unknown, follow?: 
     const pollNow = () => pollIn(0);
     // Once a second at most, however many events there are.
     const pollAfterEvent = () => pollIn(Math.max(0, loadedAt + minPauseMs - performance.now()));
-    let stream: AbortController | undefined;
-    // Closed while the page is hidden, because a browser opens only six connections to a server.
-    const followWhileVisible = async () => {
-      if (!follow || stopped || stream || document.visibilityState !== 'visible') return;
-      const current = new AbortController();
-      stream = current;
-      const onContact = (hasEvent: boolean) => {
-        contactAt = performance.now();
-        if (hasEvent) pollAfterEvent();
-      };
-      // Without a stream, for example behind a proxy that holds it back, polling continues as it is.
-      const hasEnded = await follow(onContact, current.signal).then(
-        () => true,
-        () => false,
-      );
-      contactAt = Number.NEGATIVE_INFINITY;
-      if (stream === current) stream = undefined;
-      if (hasEnded) setTimeout(() => void followWhileVisible(), minPauseMs);
+    const onContact = (hasEvent: boolean) => {
+      contactAt = performance.now();
+      if (hasEvent) pollAfterEvent();
     };
+    const stream = followWhileVisible(follow, onContact, () => {
+      contactAt = Number.NEGATIVE_INFINITY;
+    });
     const onVisibility = () => {
-      if (document.visibilityState === 'hidden') stream?.abort();
-      void followWhileVisible();
+      stream.update();
       pollNow();
     };
     void poll();
-    void followWhileVisible();
+    stream.update();
     document.addEventListener('visibilitychange', onVisibility);
     addEventListener('online', pollNow);
     return () => {
       stopped = true;
       clearTimeout(timer);
-      stream?.abort();
+      stream.stop();
       document.removeEventListener('visibilitychange', onVisibility);
       removeEventListener('online', pollNow);
     };

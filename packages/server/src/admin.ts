@@ -23,7 +23,7 @@ import type { OutboxRow } from './data/db/tables.js';
 import { currentTime } from './data/db/time.js';
 import { transaction } from './data/db/transaction.js';
 import type { Edges } from './data/installation/edges.js';
-import { openStore } from './data/installation/open-stores.js';
+import { openStore, type Store } from './data/installation/open-stores.js';
 import { deleteJob } from './data/jobs/deletion.js';
 import { cancel } from './data/jobs/lifecycle.js';
 import { Deletion, listDeletions, repeatDeletions } from './data/jobs/repeat-deletions.js';
@@ -138,145 +138,182 @@ function requireAmount(usd: number): number {
   return toMicroUsd(usd);
 }
 
+/** What the functions of an `Admin` use. */
+interface Opened extends Store {
+  config: Config;
+  who: string;
+  /** Writes an entry of the audit log. */
+  record: (trx: Queryable, action: Omit<Action, 'who'>) => Promise<void>;
+}
+
+/** Accounts and their money. */
+const accountFunctions = ({
+  db,
+  config,
+  record,
+}: Opened): Pick<
+  Admin,
+  'createAccount' | 'isFree' | 'listAccounts' | 'renameAccount' | 'creditAccount' | 'deleteAccount'
+> => ({
+  async createAccount(name, balanceUsd) {
+    if (balanceUsd !== undefined) requireAmount(balanceUsd);
+    return openAccount(db, config, { name: requireName(name), balance_usd: balanceUsd }, record);
+  },
+
+  isFree: () => isFree(db, config),
+
+  async listAccounts() {
+    // The account of the public test key cannot be administered.
+    const accounts = (await listAccounts(db)).filter(({ sandbox }) => sandbox === 0);
+    return accounts.map(({ id, name, balance_microusd }) => ({
+      account_id: id,
+      name,
+      balance_usd: toUsd(balance_microusd),
+    }));
+  },
+
+  async renameAccount(accountId, wantedName) {
+    const id = await identifyAccount(db, accountId);
+    const name = requireName(wantedName);
+    const balance = await transaction(db, async (trx) => {
+      const renamed = await renameAccount(trx, id, name);
+      if (!renamed) throw deleted(id);
+      await record(trx, { action: 'account rename', subject: id });
+      return renamed.balance;
+    });
+    return { account_id: id, name, balance_usd: toUsd(balance) };
+  },
+
+  async creditAccount(accountId, usd, idempotencyKey) {
+    const { id, name } = await requireAccount(db, accountId);
+    const amount = requireAmount(usd);
+    if (amount === 0) throw new AdminError(`${usd} USD is less than a millionth of a dollar; credit a larger amount`);
+    const balance = await transaction(db, async (trx) => {
+      const after = await creditAccount(trx, id, amount, idempotencyKey);
+      if (after === undefined) throw deleted(id);
+      if (after.isNew) await record(trx, { action: 'account credit', subject: id, detail: `${usd} USD` });
+      return after.balance;
+    });
+    return { account_id: id, name, balance_usd: toUsd(balance) };
+  },
+
+  async deleteAccount(accountId) {
+    const id = await identifyAccount(db, accountId);
+    await transaction(db, async (trx) => {
+      if (!(await deleteAccount(trx, id, currentTime(db)))) throw deleted(id);
+      await record(trx, { action: 'account delete', subject: id });
+    });
+    return id;
+  },
+});
+
+/** API keys. */
+const keyFunctions = ({ db, keys, record }: Opened): Pick<Admin, 'createKey' | 'listKeys' | 'revokeKey'> => ({
+  async createKey(accountId, name) {
+    const { id } = await requireAccount(db, accountId);
+    const cleanName = name === undefined ? null : requireName(name);
+    const { keyId, apiKey } = await transaction(db, async (trx) => {
+      const key = await keys.create(trx, id, currentTime(db), { name: cleanName });
+      await record(trx, { action: 'key create', subject: key.keyId, detail: `account ${id}` });
+      return key;
+    }).catch((error: unknown) => {
+      throw error instanceof QuotaError ? new AdminError(error.message) : error;
+    });
+    return { key_id: keyId, account_id: id, api_key: apiKey };
+  },
+
+  async listKeys(accountId) {
+    const account = accountId === undefined ? undefined : await requireAccount(db, accountId);
+    return (await listKeys(db, account?.id)).map(({ ending, ...key }) => key);
+  },
+
+  async revokeKey(keyId) {
+    const id = await identifyKey(db, keyId);
+    await transaction(db, async (trx) => {
+      await revokeKey(trx, id, currentTime(db));
+      await record(trx, { action: 'key revoke', subject: id });
+    });
+    return id;
+  },
+});
+
+/** Jobs and their events. */
+const jobFunctions = ({
+  db,
+  files,
+  record,
+}: Opened): Pick<
+  Admin,
+  'cancelJob' | 'deleteJob' | 'listDeletions' | 'repeatDeletions' | 'listDeadLetters' | 'replayDeadLetters'
+> => ({
+  async cancelJob(jobId) {
+    const id = await identifyJob(db, jobId);
+    await transaction(db, async (trx) => {
+      const outcome = await cancel(trx, id, currentTime(db));
+      if (outcome !== 'canceled') {
+        throw new AdminError(`Job ${id} is finished; it cannot be canceled`);
+      }
+      await record(trx, { action: 'job cancel', subject: id });
+    });
+    return id;
+  },
+
+  async deleteJob(jobId) {
+    // The record of a whole id may have expired.
+    const id = /^\w{26}$/.test(jobId) ? jobId.toUpperCase() : await identifyJob(db, jobId);
+    await transaction(db, async (trx) => {
+      const outcome = await deleteJob(trx, id, currentTime(db));
+      if (outcome === 'unknown') throw new AdminError(`No job has the id ${id}`);
+      if (outcome === 'in_progress') {
+        throw new AdminError(`Job ${id} is in inference. Cancel it first, or delete it when it is finished`);
+      }
+      await record(trx, { action: 'job delete', subject: id });
+    });
+    return id;
+  },
+
+  listDeletions: () => listDeletions(db),
+
+  async repeatDeletions(deletions) {
+    const { data, error } = Deletion.array().safeParse(deletions);
+    if (!data)
+      throw new AdminError(`Not a list of deletions: entry ${Number(error.issues[0]?.path[0]) + 1} is unknown`);
+    await repeatDeletions(db, files, data);
+  },
+
+  listDeadLetters: async () => (await listDeadLetters(db)).map(deadLetter),
+
+  async replayDeadLetters(which) {
+    return transaction(db, async (trx) => {
+      const now = currentTime(db);
+      if ('since' in which) {
+        const since = `since ${isoTime(which.since.getTime())}`;
+        await record(trx, { action: 'dead-letter replay', detail: since });
+        return replayDeadLetters(trx, { since: which.since.getTime() }, now);
+      }
+      const count = await replayDeadLetters(trx, which, now);
+      if (count === 0) {
+        throw new AdminError(`${which.eventId} is not a dead letter of an account with a webhook endpoint`);
+      }
+      await record(trx, { action: 'dead-letter replay', subject: which.eventId });
+      return count;
+    });
+  },
+});
+
 /**
  * Opens the data directory for administration. Functions throw an `AdminError` for an unknown id. Close it afterwards.
  */
 export async function openAdmin(edges: Edges, config: Config): Promise<Admin> {
-  const { db, dirs, kind, keys, keyRing, files } = await openStore(edges, config, { onlyNew: true });
+  const store = await openStore(edges, config, { onlyNew: true });
+  const { db, dirs, kind, keyRing } = store;
   const who = commandUser('admin');
-  const record = (trx: Queryable, action: Omit<Action, 'who'>) => audit(trx, { who, ...action }, currentTime(db));
+  const record: Opened['record'] = (trx, action) => audit(trx, { who, ...action }, currentTime(db));
+  const opened = { ...store, config, who, record };
   return {
-    async createAccount(name, balanceUsd) {
-      if (balanceUsd !== undefined) requireAmount(balanceUsd);
-      return openAccount(db, config, { name: requireName(name), balance_usd: balanceUsd }, record);
-    },
-
-    isFree: () => isFree(db, config),
-
-    async listAccounts() {
-      // The account of the public test key cannot be administered.
-      const accounts = (await listAccounts(db)).filter(({ sandbox }) => sandbox === 0);
-      return accounts.map(({ id, name, balance_microusd }) => ({
-        account_id: id,
-        name,
-        balance_usd: toUsd(balance_microusd),
-      }));
-    },
-
-    async renameAccount(accountId, wantedName) {
-      const id = await identifyAccount(db, accountId);
-      const name = requireName(wantedName);
-      const balance = await transaction(db, async (trx) => {
-        const renamed = await renameAccount(trx, id, name);
-        if (!renamed) throw deleted(id);
-        await record(trx, { action: 'account rename', subject: id });
-        return renamed.balance;
-      });
-      return { account_id: id, name, balance_usd: toUsd(balance) };
-    },
-
-    async creditAccount(accountId, usd, idempotencyKey) {
-      const { id, name } = await requireAccount(db, accountId);
-      const amount = requireAmount(usd);
-      if (amount === 0) throw new AdminError(`${usd} USD is less than a millionth of a dollar; credit a larger amount`);
-      const balance = await transaction(db, async (trx) => {
-        const after = await creditAccount(trx, id, amount, idempotencyKey);
-        if (after === undefined) throw deleted(id);
-        if (after.isNew) await record(trx, { action: 'account credit', subject: id, detail: `${usd} USD` });
-        return after.balance;
-      });
-      return { account_id: id, name, balance_usd: toUsd(balance) };
-    },
-
-    async createKey(accountId, name) {
-      const { id } = await requireAccount(db, accountId);
-      const cleanName = name === undefined ? null : requireName(name);
-      const { keyId, apiKey } = await transaction(db, async (trx) => {
-        const key = await keys.create(trx, id, currentTime(db), { name: cleanName });
-        await record(trx, { action: 'key create', subject: key.keyId, detail: `account ${id}` });
-        return key;
-      }).catch((error: unknown) => {
-        throw error instanceof QuotaError ? new AdminError(error.message) : error;
-      });
-      return { key_id: keyId, account_id: id, api_key: apiKey };
-    },
-
-    async listKeys(accountId) {
-      const account = accountId === undefined ? undefined : await requireAccount(db, accountId);
-      return (await listKeys(db, account?.id)).map(({ ending, ...key }) => key);
-    },
-
-    async revokeKey(keyId) {
-      const id = await identifyKey(db, keyId);
-      await transaction(db, async (trx) => {
-        await revokeKey(trx, id, currentTime(db));
-        await record(trx, { action: 'key revoke', subject: id });
-      });
-      return id;
-    },
-
-    async cancelJob(jobId) {
-      const id = await identifyJob(db, jobId);
-      await transaction(db, async (trx) => {
-        const outcome = await cancel(trx, id, currentTime(db));
-        if (outcome !== 'canceled') {
-          throw new AdminError(`Job ${id} is finished; it cannot be canceled`);
-        }
-        await record(trx, { action: 'job cancel', subject: id });
-      });
-      return id;
-    },
-
-    async deleteJob(jobId) {
-      // The record of a whole id may have expired.
-      const id = /^\w{26}$/.test(jobId) ? jobId.toUpperCase() : await identifyJob(db, jobId);
-      await transaction(db, async (trx) => {
-        const outcome = await deleteJob(trx, id, currentTime(db));
-        if (outcome === 'unknown') throw new AdminError(`No job has the id ${id}`);
-        if (outcome === 'in_progress') {
-          throw new AdminError(`Job ${id} is in inference. Cancel it first, or delete it when it is finished`);
-        }
-        await record(trx, { action: 'job delete', subject: id });
-      });
-      return id;
-    },
-
-    async deleteAccount(accountId) {
-      const id = await identifyAccount(db, accountId);
-      await transaction(db, async (trx) => {
-        if (!(await deleteAccount(trx, id, currentTime(db)))) throw deleted(id);
-        await record(trx, { action: 'account delete', subject: id });
-      });
-      return id;
-    },
-
-    listDeletions: () => listDeletions(db),
-
-    async repeatDeletions(deletions) {
-      const { data, error } = Deletion.array().safeParse(deletions);
-      if (!data)
-        throw new AdminError(`Not a list of deletions: entry ${Number(error.issues[0]?.path[0]) + 1} is unknown`);
-      await repeatDeletions(db, files, data);
-    },
-
-    listDeadLetters: async () => (await listDeadLetters(db)).map(deadLetter),
-
-    async replayDeadLetters(which) {
-      return transaction(db, async (trx) => {
-        const now = currentTime(db);
-        if ('since' in which) {
-          const since = `since ${isoTime(which.since.getTime())}`;
-          await record(trx, { action: 'dead-letter replay', detail: since });
-          return replayDeadLetters(trx, { since: which.since.getTime() }, now);
-        }
-        const count = await replayDeadLetters(trx, which, now);
-        if (count === 0) {
-          throw new AdminError(`${which.eventId} is not a dead letter of an account with a webhook endpoint`);
-        }
-        await record(trx, { action: 'dead-letter replay', subject: which.eventId });
-        return count;
-      });
-    },
+    ...accountFunctions(opened),
+    ...keyFunctions(opened),
+    ...jobFunctions(opened),
 
     signInLink: async () => signInPath(await new DashboardTokens(db, keyRing).issueLink(who)),
 

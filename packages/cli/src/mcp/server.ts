@@ -22,7 +22,14 @@ The best photos show one complete object from slightly above the front, on a pla
 /** Offers assistants the tools `create`, `wait`, `list` and `download`. Each call reads the profile again. */
 export function mcpServer(version: string, folders: Folders, options: ServerOptions): McpServer {
   const server = new McpServer({ name: 'gen3d', title: 'gen3d', version }, { instructions });
+  addCreate(server, options, folders);
+  addWait(server, options);
+  addList(server, options);
+  addDownload(server, options, folders);
+  return server;
+}
 
+function addCreate(server: McpServer, options: ServerOptions, folders: Folders): void {
   server.registerTool(
     'create',
     {
@@ -61,7 +68,9 @@ export function mcpServer(version: string, folders: Folders, options: ServerOpti
         };
       }),
   );
+}
 
+function addWait(server: McpServer, options: ServerOptions): void {
   server.registerTool(
     'wait',
     {
@@ -100,7 +109,9 @@ export function mcpServer(version: string, folders: Folders, options: ServerOpti
         return { structuredContent: { ...job }, content };
       }),
   );
+}
 
+function addList(server: McpServer, options: ServerOptions): void {
   server.registerTool(
     'list',
     {
@@ -125,7 +136,9 @@ export function mcpServer(version: string, folders: Folders, options: ServerOpti
         return { structuredContent: { ...page }, content: [text(JSON.stringify(page))] };
       }),
   );
+}
 
+function addDownload(server: McpServer, options: ServerOptions, folders: Folders): void {
   server.registerTool(
     'download',
     {
@@ -160,8 +173,6 @@ export function mcpServer(version: string, folders: Folders, options: ServerOpti
         return { structuredContent: { path: target, bytes }, content: [text(described)] };
       }),
   );
-
-  return server;
 }
 
 const text = (content: string) => ({ type: 'text' as const, text: content });

@@ -35,9 +35,8 @@ function emptyMessage({ view, search }: GalleryChoice): string {
 /** The gallery's latest URL, with its filters, to return to from a job. */
 export let galleryUrl = '/';
 
-export function GalleryPage() {
-  useTitle('Models');
-  const { api, account, role } = useSession();
+/** The selection in the page's URL. `choose` changes it. */
+function useChoice() {
   const { query, route, url } = useLocation();
   useEffect(() => {
     galleryUrl = url;
@@ -59,7 +58,14 @@ export function GalleryPage() {
     },
     [view, sort, search, route],
   );
+  return { choice, choose };
+}
 
+export function GalleryPage() {
+  useTitle('Models');
+  const { api, account, role } = useSession();
+  const { choice, choose } = useChoice();
+  const { view, sort, search } = choice;
   const [acceptedCount, setAcceptedCount] = useState(0);
   const onAccepted = useCallback(() => setAcceptedCount((count) => count + 1), []);
   const { uploads, add, retry: sendAgain, dismiss } = useUploads(api, onAccepted);

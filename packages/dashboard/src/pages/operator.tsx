@@ -80,15 +80,6 @@ export function OperatorPage() {
 
   if (role !== 'operator') return <NotFoundPage />;
   if (!overview) return <Problem text={loadProblem} />;
-  const { PENDING = 0, QUEUED = 0, IN_PROGRESS = 0, SUCCEEDED = 0, FAILED = 0, CANCELED = 0 } = overview.jobs;
-  const recentJobs = [
-    [PENDING, 'being prepared'],
-    [QUEUED, 'waiting for a runner'],
-    [IN_PROGRESS, 'in progress'],
-    [SUCCEEDED, 'done'],
-    [FAILED, 'failed'],
-    [CANCELED, 'canceled'],
-  ] as const;
   // Without rates, balances matter only where one is too low to create jobs.
   const isLow = ({ sandbox, balance_usd }: OperatorAccount) => !sandbox && balance_usd < limits.minBalanceUsd;
   const showsBalances = charges || accounts.some(isLow);
@@ -96,25 +87,7 @@ export function OperatorPage() {
     <>
       <h1>Operator</h1>
       <Problem text={problem ?? loadProblem} />
-      <div class="tiles">
-        <Tile label="Open jobs" value={PENDING + QUEUED + IN_PROGRESS}>
-          {overview.oldest_open_at ? `oldest created ${relativeTime(overview.oldest_open_at)}` : 'none waiting'}
-        </Tile>
-        <Tile label="Last 24 hours" value={SUCCEEDED === 1 ? '1 model' : `${SUCCEEDED} models`}>
-          {FAILED} failed
-          {overview.inference_seconds &&
-            `, ${seconds(overview.inference_seconds.median)} per model (95 % within ${seconds(overview.inference_seconds.p95)})`}
-        </Tile>
-        <Tile label="Runners" value={overview.runners.length}>
-          {runnersSummary(overview.runners)}
-        </Tile>
-        <Tile label="Undelivered webhook events" value={overview.events.waiting}>
-          {overview.events.dead} dead letters
-        </Tile>
-        <Tile label="This server" value={`${Math.round(overview.memory_bytes / 1e6)} MB of memory`}>
-          up for {uptime(overview.uptime_seconds)}, {fileSize(overview.free_disk_bytes)} of disk free
-        </Tile>
-      </div>
+      <Tiles overview={overview} />
       <section>
         <h2>Accounts</h2>
         <input
@@ -240,7 +213,7 @@ export function OperatorPage() {
           <dt>gen3d</dt>
           <dd>{overview.version}</dd>
           <dt>Open and recent jobs</dt>
-          <dd>{recentJobs.flatMap(([count, label]) => (count > 0 ? `${count} ${label}` : [])).join(', ') || 'none'}</dd>
+          <dd>{countsOf(overview)}</dd>
           <dt>Bundle</dt>
           <dd>{overview.bundle}</dd>
           <dt>Matte</dt>
@@ -287,6 +260,46 @@ export function OperatorPage() {
         </form>
       </dialog>
     </>
+  );
+}
+
+/** Lists the open and recent jobs by status, for example `2 waiting for a runner, 31 done`. */
+function countsOf({ jobs }: Overview): string {
+  const { PENDING = 0, QUEUED = 0, IN_PROGRESS = 0, SUCCEEDED = 0, FAILED = 0, CANCELED = 0 } = jobs;
+  const counts = [
+    [PENDING, 'being prepared'],
+    [QUEUED, 'waiting for a runner'],
+    [IN_PROGRESS, 'in progress'],
+    [SUCCEEDED, 'done'],
+    [FAILED, 'failed'],
+    [CANCELED, 'canceled'],
+  ] as const;
+  return counts.flatMap(([count, label]) => (count > 0 ? `${count} ${label}` : [])).join(', ') || 'none';
+}
+
+/** The state of the service in five figures. */
+function Tiles({ overview }: { overview: Overview }) {
+  const { PENDING = 0, QUEUED = 0, IN_PROGRESS = 0, SUCCEEDED = 0, FAILED = 0 } = overview.jobs;
+  return (
+    <div class="tiles">
+      <Tile label="Open jobs" value={PENDING + QUEUED + IN_PROGRESS}>
+        {overview.oldest_open_at ? `oldest created ${relativeTime(overview.oldest_open_at)}` : 'none waiting'}
+      </Tile>
+      <Tile label="Last 24 hours" value={SUCCEEDED === 1 ? '1 model' : `${SUCCEEDED} models`}>
+        {FAILED} failed
+        {overview.inference_seconds &&
+          `, ${seconds(overview.inference_seconds.median)} per model (95 % within ${seconds(overview.inference_seconds.p95)})`}
+      </Tile>
+      <Tile label="Runners" value={overview.runners.length}>
+        {runnersSummary(overview.runners)}
+      </Tile>
+      <Tile label="Undelivered webhook events" value={overview.events.waiting}>
+        {overview.events.dead} dead letters
+      </Tile>
+      <Tile label="This server" value={`${Math.round(overview.memory_bytes / 1e6)} MB of memory`}>
+        up for {uptime(overview.uptime_seconds)}, {fileSize(overview.free_disk_bytes)} of disk free
+      </Tile>
+    </div>
   );
 }
 

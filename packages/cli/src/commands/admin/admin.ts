@@ -52,7 +52,9 @@ export function addAdmin(program: Command): void {
     .summary('manage accounts, keys, jobs and dead letters')
     .description("Manage a server's database, whether or not the server is running. Requires no API key.")
     .option('--json', 'print JSON');
-  addAccounts(admin.command('account').summary('manage accounts and their balance'));
+  const account = admin.command('account').summary('manage accounts and their balance');
+  addAccounts(account);
+  addAccountChanges(account);
   addKeys(admin.command('key').summary('manage API keys'));
   addJobs(admin.command('job').summary('manage jobs of all accounts'));
   addDeadLetters(admin.command('dead-letter').summary('manage failed webhook deliveries'));
@@ -115,6 +117,9 @@ function addAccounts(account: Command): void {
         );
       }),
     );
+}
+
+function addAccountChanges(account: Command): void {
   account
     .command('rename')
     .summary('change the name of an account')
