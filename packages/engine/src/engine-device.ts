@@ -31,7 +31,7 @@ export interface EngineBundles {
    * bundles, or if its package is not installed.
    */
   readonly guide: Bundle<ReconstructionManifest> | undefined;
-  /** Undefined if its package is not installed, or if `inflate` makes the models: cutouts need no matting. */
+  /** Undefined if its package is not installed, if it is damaged, or if `inflate` makes the models: cutouts need none. */
   readonly matte: Bundle<MatteManifest> | undefined;
 }
 
@@ -57,12 +57,14 @@ export async function findBundles(options: EngineOptions): Promise<EngineBundles
     };
   }
   const reconstruction = bundleOfKind(await findBundle(bundle, modelDirs), 'reconstruction');
-  // The matting network is loaded for the first photo that needs it, but its presence is checked now.
-  const matte = await findMatteBundle(options).catch((error: unknown) => {
-    if (error instanceof MissingBundleError && packageOf(options.matte)) return undefined;
+  // The matting network is loaded for the first photo that needs it, and that photo's error says what is wrong with it.
+  const matte = await findBundle(options.matte, modelDirs).catch((error: unknown) => {
+    const isMistyped = error instanceof MissingBundleError && !packageOf(options.matte);
+    if (error instanceof BundleError && !isMistyped) return undefined;
     throw error;
   });
-  return { reconstruction, guide: await findGuide(reconstruction, modelDirs), matte };
+  const guide = await findGuide(reconstruction, modelDirs);
+  return { reconstruction, guide, matte: matte && bundleOfKind(matte, 'matte') };
 }
 
 /** This bundle supplies the colors of the far side, which the photo does not show. Takes 0.04 s. */

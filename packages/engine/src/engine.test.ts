@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { copyFile, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { WebIO } from '@gltf-transform/core';
@@ -202,6 +202,26 @@ describe.each(['points', 'planes'] as const)('a bundle with a %s decoder in a fo
     expect(Math.abs(green - 128)).toBeLessThan(25);
     expect(Math.abs(blue - 128)).toBeLessThan(25);
   });
+});
+
+test('a half-installed background remover stops only the photos that need it', async () => {
+  const halfInstalled = join(folder, 'half-installed');
+  await mkdir(join(halfInstalled, 'isnet'), { recursive: true });
+  await copyFile(join(models, 'isnet', 'manifest.json'), join(halfInstalled, 'isnet', 'manifest.json'));
+  const engine = await Engine.open({ ...options, bundle: 'gen3d-base', modelDirs: [halfInstalled, models] });
+  onTestFinished(() => engine.close());
+  const small = { resolution: 32, textureSize: 256 };
+  expect((await engine.generate(await vase(), small)).glb.length).toBeGreaterThan(1_000);
+  const onWhite = await sharp(await vase())
+    .flatten({ background: 'white' })
+    .toBuffer();
+  const error = await engine.generate(onWhite, small).catch((thrown: unknown) => thrown);
+  expect(error).toMatchObject({ code: 'inference_failed', cause: expect.any(BundleError) });
+  expect((error as Error).message).toMatch(/no usable background remover is installed\. Send .* restart the server\.$/);
+  // A name that no package has is a typing error.
+  await expect(Engine.open({ ...options, bundle: 'gen3d-base', matte: 'isnett' })).rejects.toThrow(
+    /No bundle called isnett/,
+  );
 });
 
 describe('a bundle without colors and without a camera', () => {

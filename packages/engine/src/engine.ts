@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import type { PhotoWarning, SamplerSettings } from '@gen3d/schema/rules';
 import type { Camera } from './base/camera.js';
-import { EngineError, MissingBundleError } from './base/errors.js';
+import { BundleError, EngineError, MissingBundleError } from './base/errors.js';
 import type { RgbaImage } from './base/image.js';
 import { sharp } from './base/sharp.js';
 import type { Provider } from './device/adapter.js';
@@ -239,10 +239,12 @@ export class Engine {
     const network = await this.#matting.catch((error: unknown) => {
       // Try again for the next photo: the bundle may be repaired by then.
       this.#matting = undefined;
-      if (!(error instanceof MissingBundleError)) throw error;
+      if (!(error instanceof BundleError)) throw error;
+      // Of a damaged bundle, the message has a path of the server.
+      const hint = error instanceof MissingBundleError ? ` ${error.message}.` : '';
       throw new EngineError(
         'inference_failed',
-        `This image has a background, and no background remover is installed. Send an image with a transparent background, or ask the operator to install it and to restart the server. ${error.message}.`,
+        `This image has a background, and no usable background remover is installed. Send an image with a transparent background, or ask the operator to install it and to restart the server.${hint}`,
         { cause: error },
       );
     });

@@ -1,10 +1,14 @@
 import { readFileSync } from 'node:fs';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { connect } from 'node:net';
-import { expect, onTestFinished, test } from 'vitest';
-import { silent } from '../test/kit.js';
-import { settings } from './config.js';
-import { listen, Parts, unknownVariables } from './parts.js';
+import { join } from 'node:path';
+import type { Logger } from 'pino';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { silent, temporaryFolder } from '../test/kit.js';
+import { httpManifest } from '../test/model-server-kit.js';
+import { loadConfig, settings } from './config.js';
+import { listen, Parts, unknownVariables, warnOfMissingMatte } from './parts.js';
 
 test('parts are stopped once, in reverse order, each after the one that needs it', async () => {
   const events: string[] = [];
@@ -62,4 +66,23 @@ test('known variables and those of Kubernetes cause no warning', () => {
     ...[...others, ...kubernetes].map((name) => `GEN3D_${name}`),
   ];
   expect(unknownVariables(Object.fromEntries(['PATH', ...names].map((name) => [name, '1'])))).toEqual([]);
+});
+
+test('a damaged background remover is named at the start, unless a model server replaces it', async () => {
+  const folder = temporaryFolder();
+  const bundle = async (name: string, manifest: object) => {
+    await mkdir(join(folder, name));
+    await writeFile(join(folder, name, 'manifest.json'), JSON.stringify(manifest));
+  };
+  await bundle('remover', {});
+  await bundle('outside', httpManifest('http://127.0.0.1:9/generate'));
+  const warnings = async (name: string) => {
+    const warn = vi.fn();
+    const config = loadConfig({ matte: 'remover', bundle: name }, { GEN3D_DATA_DIR: folder, GEN3D_MODELS_DIR: folder });
+    await warnOfMissingMatte(config, { warn } as unknown as Logger);
+    return warn.mock.calls.flat();
+  };
+  const sentence = /^Only photos with a transparent background become models\. .*remover.* is not a manifest/;
+  expect(await warnings('inflate')).toEqual([expect.stringMatching(sentence)]);
+  expect(await warnings('outside')).toEqual([]);
 });

@@ -1,7 +1,7 @@
 import type { Server as HttpServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
-import { findBundle, MissingBundleError, modelDirs } from '@gen3d/engine/bundles';
+import { type Bundle, BundleError, findBundle, modelDirs } from '@gen3d/engine/bundles';
 import { closest, distance } from 'fastest-levenshtein';
 import type { Logger } from 'pino';
 import { watchBundleChoice } from './chosen-bundles.js';
@@ -101,12 +101,15 @@ export function localUrl(host: string, port: number): string {
 }
 
 /**
- * Warns if the matting bundle is not installed. Cutouts work without it, so a missing one does not prevent the start.
+ * Warns if the matting bundle is missing or damaged. Cutouts work without it, so that does not prevent the start. A model
+ * server separates objects from backgrounds itself.
  */
 export async function warnOfMissingMatte(config: Config, log: Logger): Promise<void> {
-  const missing = await findBundle(config.matte, modelDirs(config)).catch((error: unknown) => error);
-  if (!(missing instanceof MissingBundleError)) return;
-  log.warn(`Only photos with a transparent background become models. ${missing.message}. Then restart this process.`);
+  const find = (name: string) => findBundle(name, modelDirs(config)).catch((error: unknown) => error);
+  const [problem, bundle] = [await find(config.matte), await find(config.bundle)];
+  const isElsewhere = !(bundle instanceof Error) && (bundle as Bundle).manifest.kind === 'http';
+  if (!(problem instanceof BundleError) || isElsewhere) return;
+  log.warn(`Only photos with a transparent background become models. ${problem.message}. Then restart this process.`);
 }
 
 /** Switches runners to the bundles that `gen3d models use` chooses, unless another setting overrides the choice. */

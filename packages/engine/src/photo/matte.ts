@@ -1,4 +1,4 @@
-import { BundleError, EngineError, MissingBundleError } from '../base/errors.js';
+import { BundleError, EngineError } from '../base/errors.js';
 import { edgeCounts, type Matte, type RgbaImage } from '../base/image.js';
 import { sharp } from '../base/sharp.js';
 import type { Bundle } from '../bundle/load-bundle.js';
@@ -73,11 +73,11 @@ const minVisibleAlpha = 24;
 /** A pixel of at least this coverage belongs to the object. */
 const minObjectCoverage = 128;
 
-/** Finds the object of the photo in a rectangle, if it has one with a margin and a matting network is installed. */
+/** Finds the object of the photo in a rectangle, if it has one with a margin and a usable matting network is installed. */
 async function findInside(image: RgbaImage, rectangle: FramedPhoto, predict: PredictMatte) {
   const { photo, putBack } = takeOut(image, rectangle);
   const object = await predict(photo).catch((error: unknown) => {
-    if (error instanceof EngineError && error.cause instanceof MissingBundleError) return undefined;
+    if (error instanceof EngineError && error.cause instanceof BundleError) return undefined;
     throw error;
   });
   return object && hasMargin(object) ? putBack(object) : undefined;
