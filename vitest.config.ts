@@ -21,14 +21,12 @@ const onNodeSqlite = [
   `${server}/test/{backup,first-start}.test.ts`,
   `${server}/test/locked-database.system.test.ts`,
 ];
-/** Deletes a global before a library is loaded, so it cannot share a worker's modules with other tests. */
-const isolated = 'packages/sdk/test/older-browsers.test.ts';
 
 /** Seed of random plans. `npm run test:soak` uses a new one each time. The tests print it, so that a run can be repeated. */
 const seedOf = (soak: boolean) =>
   Number(process.env.GEN3D_TEST_SEED || (soak ? Math.floor(Math.random() * 2 ** 31) : 20_261_121));
 
-/** `npm test` runs the projects `gen3d` and `isolated`, `npm run test:system` the others. */
+/** `npm test` runs the project `gen3d`, `npm run test:system` the others. */
 export default defineConfig(({ mode }) => {
   const soak = mode === 'soak';
   // Set in each project: `extends` evaluates this file again, in the mode `test`.
@@ -50,10 +48,9 @@ export default defineConfig(({ mode }) => {
             name: 'gen3d',
             provide,
             include: ['packages/*/{src,test}/**/*.test.{ts,tsx}', 'scripts/**/*.test.ts'],
-            exclude: [onlyPostgres, isolated, system, '**/node_modules/**'],
+            exclude: [onlyPostgres, system, '**/node_modules/**'],
           },
         },
-        { extends: true, test: { name: 'isolated', isolate: true, include: [isolated] } },
         { extends: true, test: { name: 'system', provide, include: [system], exclude: ['**/node_modules/**'] } },
         {
           extends: true,

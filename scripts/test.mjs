@@ -10,7 +10,7 @@ import { requireNode, root } from './repository.mjs';
 /** @typedef {import('vitest/reporters').JsonTestResults} Report */
 
 /** The Vitest projects of a tier, and the npm scripts that check the sources beside them. */
-const quick = { projects: ['gen3d', 'isolated'], checks: ['typecheck', 'lint'] };
+const quick = { projects: ['gen3d'], checks: ['typecheck', 'lint'] };
 const system = { projects: ['system', 'postgres', 'node-sqlite'], checks: ['check-packages'] };
 
 const nameOf = (/** @type {{ name: string }} */ { name }) => relative(root, name);

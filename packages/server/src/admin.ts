@@ -65,7 +65,7 @@ export interface AdminDeadLetter {
 export interface Admin {
   /** The balance defaults to 0, or to an amount that permits jobs where they cost nothing. */
   createAccount(name: string, balanceUsd?: number): Promise<AdminAccount>;
-  /** Whether models cost nothing, so that nobody needs to hear of money. */
+  /** Whether models cost nothing. Output then leaves amounts out. */
   isFree(): Promise<boolean>;
   listAccounts(): Promise<AdminAccount[]>;
   renameAccount(accountId: string, name: string): Promise<AdminAccount>;

@@ -25,7 +25,7 @@ test.each(['a bucket', 'a folder'])(
     expect(message).toContain(`this one is ${second.dataDir}/gen3d.sqlite on `);
     await (await startServer(first)).close();
 
-    const marker = /delete (\S+), and start this one again/.exec(message)?.[1] ?? '';
+    const marker = /delete (\S+), and start again/.exec(message)?.[1] ?? '';
     if (where === 'a folder') rmSync(marker);
     else await s3.emptyBucket({ prefix: '' }).bucket.remove(marker.replace(`s3://${bucketName}/`, ''), 10_000);
     await (await startServer(second)).close();

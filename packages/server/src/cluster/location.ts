@@ -81,7 +81,7 @@ async function requireOwn(files: MarkedFiles, identity: DatabaseIdentity, mark: 
   const relation = other.name === mark ? `${identity.name} is a copy of it` : `this one is ${identity.name}`;
   const paths = others.map(({ path }) => path).join(' and ');
   throw new ConfigError(
-    `The file storage at ${files.location} belongs to another database: ${other.owner.name}, and ${relation}. Two databases in one location delete each other's files, so give this one another --assets${isFolder(files) ? ' (and another --data-dir, if they share that)' : ''}. If it permanently replaces the other one, stop all servers and workers of the other one, delete ${paths}, and start this one again; see "Rehearsing a restore" in docs/operations/backup-and-moving.md`,
+    `The file storage at ${files.location} belongs to another database: ${other.owner.name}, and ${relation}. Two databases in one location delete each other's files. Give this one another --assets${isFolder(files) ? ', and another --data-dir if they share that' : ''}. To replace the other database for good, stop its servers and workers, delete ${paths}, and start again. See "Rehearsing a restore" in docs/operations/backup-and-moving.md`,
   );
 }
 

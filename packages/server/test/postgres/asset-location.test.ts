@@ -131,7 +131,7 @@ test.each(['a bucket', 'folders'])(
     await (await startServer({ database: await copyOf(original), dataDir: temporaryFolder() })).close();
 
     // As the message advises.
-    const markers = /of the other one, delete (.+), and start this one again/.exec(message)?.[1]?.split(' and ') ?? [];
+    const markers = /servers and workers, delete (.+), and start again/.exec(message)?.[1]?.split(' and ') ?? [];
     for (const marker of markers) {
       if (where === 'folders') rmSync(marker);
       else await s3.emptyBucket({ prefix: '' }).bucket.remove(marker.replace(`s3://${bucketName}/`, ''), 10_000);

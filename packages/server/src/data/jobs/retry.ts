@@ -51,9 +51,9 @@ export async function needsInput(db: Queryable, jobId: string, keepPhotosDays = 
 }
 
 /**
- * Forgets the image of the job that can no longer be retried after `id` got this status, if there are too many. Returns its
- * id, because its photo can be deleted, too. Must run in the transaction that ends the job: otherwise two concurrent
- * transactions would find the same job, and keep the photo of another.
+ * Keeps the images of the newest jobs with this status only, now that the job `id` has it: forgets the image of the job
+ * that is one too old. Returns that job's id, so that its photo can be deleted. Must run in the transaction that ends the
+ * job: otherwise two concurrent transactions would find the same job, and keep the photo of another.
  */
 export async function forgetImage(
   trx: Queryable,

@@ -142,7 +142,7 @@ export function sessionTokenOf(request: Request, config: Config): string | undef
   const cookies = request.headers.cookie?.split(';').map((pair) => pair.trim()) ?? [];
   const [cookie, another] = cookies.filter((pair) => pair.startsWith(prefix));
   if (another === undefined) return cookie?.slice(prefix.length);
-  // One of them may sign the user in to a session of somebody else.
+  // One of them may belong to another person's session.
   const message = 'Your browser has two session cookies, of which another program on this host may have set one';
   throw new HttpError(400, 'invalid_request', `${message}. Delete the cookies of this site, then sign in again`);
 }

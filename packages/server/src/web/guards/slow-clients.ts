@@ -6,8 +6,7 @@ import { clientOf } from './client-address.js';
 /**
  * Keeps room for new connections: while there are more than `max`, closes connections that wait for their client, the
  * oldest of the client that has most of them. Such a client has sent no request or only a part of one, is idle, or has
- * not read its response. Whoever opens many of them thus loses only its own, and needs as many addresses as there are
- * connections before it affects others. A client behind a proxy is the one that the proxy names. The new connection is
+ * not read its response. A client that opens many connections thus loses its own ones first. A client behind a proxy is the one that the proxy names. The new connection is
  * never one of those that are closed. There are always others if `max` exceeds the requests in progress that are allowed.
  */
 export function evictWaitingConnections(server: Server, max: () => number): void {
