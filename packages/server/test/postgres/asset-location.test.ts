@@ -119,7 +119,7 @@ test.each(['a bucket', 'folders'])(
     const namesBoth = (message: string, database: string) => {
       expect(message).toContain(`belongs to another database: ${withoutPassword(original)}`);
       expect(message).toContain(withoutPassword(database));
-      expect(message).toContain('give this one another --assets');
+      expect(message).toContain('Give this one another --assets');
     };
     namesBoth(await refusal(startServer(settings(another))), another);
     const message = await refusal(startServer(settings(copy)));
