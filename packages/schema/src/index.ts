@@ -3,7 +3,7 @@ export * from './errors.js';
 export * from './events.js';
 export * from './job-request.js';
 export { ImageUrl } from './job-request.js';
-export { cleanLabel } from './label.js';
+export { cleanLabel, maxLabelLength } from './label.js';
 export { Name } from './name.js';
 export * from './rules.js';
 export * from './task.js';

@@ -6,16 +6,19 @@ import { limits, mebibyte } from './limits.js';
 import { JobStatus } from './task.js';
 import { characterCount, isStorable, notStorable, quoted } from './text.js';
 
-/** An image's URL may have this many characters, enough for signed URLs. Data URIs have their own limit. */
-const maxUrlLength = 8_192;
+/**
+ * An image's URL may have this many bytes in UTF-8, twice as many as long signed URLs. Longer ones of all the open jobs that
+ * an account may have would make a database grow by tens of megabytes. Data URIs have their own limit.
+ */
+const maxUrlBytes = 4_096;
 
 function problemOf(value: string): string | undefined {
   if (/^data:/i.test(value)) {
     const parsed = parseImageDataUri(value);
     return 'problem' in parsed ? parsed.problem : undefined;
   }
-  if (value.length > maxUrlLength) {
-    return `is longer than ${maxUrlLength.toLocaleString('en')} characters. Send a shorter URL or an image data URI`;
+  if (value.length > maxUrlBytes || new TextEncoder().encode(value).length > maxUrlBytes) {
+    return `is longer than ${maxUrlBytes.toLocaleString('en')} bytes. Send a shorter URL or an image data URI`;
   }
   if (!isStorable(value)) return notStorable;
   if (!URL.canParse(value)) return 'must be an http(s) URL or an image data URI';

@@ -31,10 +31,11 @@ test('an idempotency key may have up to 256 characters, counted as code points',
   }
 });
 
-test('an image URL may have up to 8,192 characters, and an error message quotes only its start', () => {
+test('an image URL may have up to 4,096 bytes, and an error message quotes only its start', () => {
   const url = 'https://example.com/';
-  expect(ImageUrl.safeParse(url.padEnd(8_192, 'a')).success).toBe(true);
-  expect(ImageUrl.safeParse(url.padEnd(8_193, 'a')).success).toBe(false);
-  const { error } = ImageUrl.safeParse(`${'a'.repeat(8_000)}:x`);
+  expect(ImageUrl.safeParse(url.padEnd(4_096, 'a')).success).toBe(true);
+  for (const long of [url.padEnd(4_097, 'a'), url.padEnd(2_100, 'ü')])
+    expect(ImageUrl.safeParse(long).success).toBe(false);
+  const { error } = ImageUrl.safeParse(`${'a'.repeat(4_000)}:x`);
   expect(error?.issues[0]?.message).toMatch(/^has the scheme a{200}… but/);
 });

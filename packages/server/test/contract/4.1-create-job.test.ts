@@ -141,10 +141,10 @@ describe('4.1 POST /v1/jobs', () => {
     await create();
   });
 
-  test('a URL of more than 8,192 characters is 400 invalid_request', async () => {
+  test('a URL of more than 4,096 bytes is 400 invalid_request', async () => {
     const { call, create } = await newCaller();
-    await create(withImages(photoUrl.padEnd(8_192, 'a')));
-    const response = await call('POST', '/v1/jobs', withImages(photoUrl.padEnd(8_193, 'a')));
+    await create(withImages(photoUrl.padEnd(4_096, 'a')));
+    const response = await call('POST', '/v1/jobs', withImages(photoUrl.padEnd(4_097, 'a')));
     expect(refused(response, 400, 'invalid_request')).toContain('input.image_urls[0]');
   });
 

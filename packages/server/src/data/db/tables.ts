@@ -179,6 +179,7 @@ interface JobTable {
   turn: number;
   /** As requested; the task object always says `image-to-3d`. */
   type: string;
+  /** See `storedKey`. */
   idempotency_key: string | null;
   /** The first job for the photo, if this one is a retry. Of a job's retries, at most one has not failed. */
   retry_of: string | null;

@@ -17,7 +17,7 @@ import type { InputStore } from '../inputs/input-store.js';
 import { recordTaskUpdated } from '../webhooks/outbox.js';
 import { truncatedType, unsupportedType } from './failures.js';
 import { storedOptions } from './job-options.js';
-import { enqueueJob, findByOrigin, insertJob, type JobOrigin, labelColumns } from './job-store.js';
+import { enqueueJob, findByOrigin, insertJob, type JobOrigin, labelColumns, storedKey } from './job-store.js';
 import { availableBalance } from './reservations.js';
 import { hasOpenJobs } from './turn.js';
 
@@ -128,9 +128,10 @@ interface NewJobDetails extends JobExtras, JobOrigin {
 export async function acceptJob(
   { db, inputs, commits, maxOpenJobs, maxJobsPerDay, estimate, withoutModel }: JobStores,
   accountId: string,
-  { type, key = null, retryOf = null, image, traceId = null, label, sampler, options }: NewJobDetails,
+  { type, key: givenKey = null, retryOf = null, image, traceId = null, label, sampler, options }: NewJobDetails,
   now: Time,
 ): Promise<AcceptedJob> {
+  const key = storedKey(givenKey);
   const earlier = () => findByOrigin(db, accountId, { key, retryOf });
   const tooMany = () => new TooManyOpenJobsError(`Account ${accountId} has ${maxOpenJobs} unfinished jobs`);
   const reserved = await estimate();
@@ -207,7 +208,7 @@ export async function createSandboxJob(
   sample: Sample,
   now: Time,
 ): Promise<string> {
-  const key = request.idempotency_key ?? null;
+  const key = storedKey(request.idempotency_key ?? null);
   const outcome = isImageTo3d(request)
     ? {
         status: 'SUCCEEDED' as const,

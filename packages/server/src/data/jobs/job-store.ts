@@ -1,4 +1,5 @@
-import { type JobStatus, limits } from '@gen3d/schema';
+import { createHash } from 'node:crypto';
+import { firstCharacters, type JobStatus, limits, maxLabelLength } from '@gen3d/schema';
 import { sql } from 'kysely';
 import { toMicroUsd } from '../../base/money.js';
 import { countJob } from '../accounts/quotas.js';
@@ -88,6 +89,10 @@ export interface JobOrigin {
   /** See the column `retry_of`. */
   retryOf?: string | null;
 }
+
+/** Replaces a long idempotency key by its hash. One of 256 emoji would need a page of the index, and nobody reads keys. */
+export const storedKey = (key: string | null): string | null =>
+  key === null || key.length <= 64 ? key : createHash('sha256').update(key).digest('base64url');
 
 /** Finds the id of the account's job with an origin. Of a job's retries, only the one that has not failed counts. */
 export function findByOrigin(db: Queryable, accountId: string, { key = null, retryOf = null }: JobOrigin) {
@@ -183,7 +188,9 @@ export async function enqueueJob(
 }
 
 /** Folds case and compatibility variants for comparisons. Done here, because databases differ in both. */
-export const foldLabel = (text: string): string => text.normalize('NFKC').toLowerCase();
+export const foldLabel = (text: string): string =>
+  // One character may become 18.
+  firstCharacters(text.normalize('NFKC').toLowerCase(), maxLabelLength);
 
 export const labelColumns = (label: string | null): Pick<JobRow, 'label' | 'label_folded'> => ({
   label,

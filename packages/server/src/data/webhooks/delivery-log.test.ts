@@ -8,7 +8,8 @@ import { KeyRing } from '../../base/server-key.js';
 import { dayMs } from '../../base/time.js';
 import { Delivery } from '../../work/webhooks/delivery.js';
 import { sign } from '../../work/webhooks/post-event.js';
-import { deleteOldDeliveries, type Exchange, logDelivery, maxAttemptsKept } from './delivery-log.js';
+import { quotas } from '../accounts/quotas.js';
+import { deleteOldDeliveries, type Exchange, logDelivery } from './delivery-log.js';
 import { Endpoints, SecretBox } from './endpoints.js';
 import { recordPing } from './outbox.js';
 
@@ -109,14 +110,15 @@ test('an account’s log keeps a limited number of its latest attempts, for 14 d
   const events = await db.selectFrom('outbox').selectAll().orderBy('seq').execute();
   const [first, second] = events as [(typeof events)[number], (typeof events)[number]];
   await logDelivery(db, first, exchange);
-  for (let tookMs = 1; tookMs <= maxAttemptsKept + 3; tookMs++) await logDelivery(db, second, { ...exchange, tookMs });
+  for (let tookMs = 1; tookMs <= quotas.deliveries + 3; tookMs++)
+    await logDelivery(db, second, { ...exchange, tookMs });
   const kept = async (account: string) =>
     (await db.selectFrom('webhook_deliveries').select('took_ms').where('account_id', '=', account).execute()).map(
       ({ took_ms }) => took_ms,
     );
   expect(await kept(other)).toEqual([1]);
   expect((await kept(busy)).sort((a, b) => a - b)).toEqual(
-    Array.from({ length: maxAttemptsKept }, (_, index) => index + 4),
+    Array.from({ length: quotas.deliveries }, (_, index) => index + 4),
   );
   const days = (count: number) => Date.now() + count * dayMs;
   await deleteOldDeliveries(db, days(13));

@@ -2,13 +2,12 @@ import { limits } from '@gen3d/schema';
 import { encodeTime } from 'ulid';
 import { newUlid } from '../../base/ids.js';
 import { dayMs } from '../../base/time.js';
+import { quotas } from '../accounts/quotas.js';
 import { deleteInBatches } from '../db/bounds.js';
 import type { Db, Queryable } from '../db/database.js';
 import type { OutboxRow } from '../db/tables.js';
 import { forUpdateSkipLocked } from '../db/transaction.js';
 
-/** How many attempts are kept per account. A job causes about ten. */
-export const maxAttemptsKept = 500;
 const keptMs = limits.deadLetterDays * dayMs;
 
 /** One attempt at a delivery: the request and the response. */
@@ -63,7 +62,7 @@ export async function logDelivery(trx: Queryable, event: OutboxRow, exchange: Ex
         .where('account_id', '=', account_id)
         .orderBy('id', 'desc')
         .limit(1)
-        .offset(maxAttemptsKept),
+        .offset(quotas.deliveries),
     )
     .execute();
 }

@@ -1,8 +1,8 @@
 import type { Delivery, EventEntry } from '@gen3d/schema/dashboard';
 import { isoTime } from '../../base/time.js';
+import { quotas } from '../accounts/quotas.js';
 import type { Queryable } from '../db/database.js';
 import type { OutboxRow } from '../db/tables.js';
-import { maxAttemptsKept } from './delivery-log.js';
 
 /** An account whose receiver is down may have thousands of events. */
 const maxEvents = 100;
@@ -84,7 +84,7 @@ export async function listEvents(
   for (const row of await outbox.orderBy('seq', 'desc').limit(maxEvents).execute()) {
     events.set(row.event_id, { subject: row, queued: row, attempts: [] });
   }
-  for (const row of await log.orderBy('delivery.id', 'desc').limit(maxAttemptsKept).execute()) {
+  for (const row of await log.orderBy('delivery.id', 'desc').limit(quotas.deliveries).execute()) {
     const { attempts, due_at, dead_at, last_failure } = row;
     const queued = row.seq === null ? undefined : { attempts, due_at: due_at ?? 0, dead_at, last_failure };
     const known = events.get(row.event_id);
