@@ -73,9 +73,8 @@ test("Khronos's validator and three.js open all demo models within budgets", asy
       if (options.includes('--triangles')) expect(triangles).toBeLessThanOrEqual(2000);
       else expect(triangles).toBe(original.triangles);
       expect(texture).toBe(options.includes('--texture') ? 256 : original.texture);
-      // Simplifying may move the outermost vertex by up to a hundredth of the size.
       const longest = options.includes('--size') ? 0.3 : 1;
-      expect(Math.abs(Math.max(...size) - longest)).toBeLessThan(0.01 * longest);
+      expect(Math.abs(Math.max(...size) - longest)).toBeLessThan(0.005 * longest);
     }
   }
 }, 600_000);

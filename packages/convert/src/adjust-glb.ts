@@ -41,19 +41,22 @@ export async function adjustLargeGlb(
   if (document.hasExtension(quantization)) await document.transform(dequantize());
   for (const name of supported.slice(0, 3)) document.disposeExtension(name);
 
-  const extent = extentOf(document);
-  const factor = size ? scaleTo(size, extent) : 1;
+  const longest = Math.max(...extentOf(document));
   if (triangles !== undefined && triangles < before.triangles) {
     requireValidCorners(document);
     const ratio = triangles / before.triangles;
     // The error has no limit. Parts keep their borders, because gaps would appear there.
     await document.transform(simplify({ simplifier: MeshoptSimplifier, ratio, error: 1, lockBorder: true }));
   }
+  const extent = extentOf(document);
+  // Simplifying cuts off thin ends. The model keeps its longest side all the same.
+  const target = size ?? (longest > 0 ? ({ side: 'longest', meters: longest } as const) : undefined);
+  const factor = target ? scaleTo(target, extent) : 1;
   await adjustTextures(document, textures, before);
   if (compress === 'meshopt') await document.transform(meshopt({ encoder: MeshoptEncoder }));
   if (compress === 'draco') await document.transform(draco());
   const written = await io.writeBinary(document);
-  const adjusted = size ? scaleGlb(written, extent, factor) : written;
+  const adjusted = factor === 1 && !size ? written : scaleGlb(written, factor, size && extent);
   const scaled = extent.map((length) => length * factor) as unknown as Extent;
   return { glb: adjusted, before, after: figuresOf(document, adjusted), extent: scaled };
 }

@@ -16,7 +16,7 @@ import { editJson } from './write-json.js';
 export async function resizeGlb(glb: Uint8Array, size: RealSize): Promise<Uint8Array> {
   const { document } = await readGlb(glb);
   const extent = extentOf(document);
-  return scaleGlb(glb, extent, scaleTo(size, extent));
+  return scaleGlb(glb, scaleTo(size, extent), extent);
 }
 
 /** Returns the size of the scene in meters. */
@@ -27,12 +27,11 @@ export function extentOf(document: Document): Extent {
   return max.map((value, axis) => value - min[axis]!) as unknown as Extent;
 }
 
-/** Scales a model of this extent, and states its size. */
-export const scaleGlb = (glb: Uint8Array, extent: Extent, factor: number): Uint8Array =>
+/** Scales a model. @param stated its extent, if the file states its size */
+export const scaleGlb = (glb: Uint8Array, factor: number, stated?: Extent): Uint8Array =>
   editJson(glb, (json) => {
     scaleRoots(json, factor);
     const scaled = (vector: readonly number[]) => vector.map((value) => value * factor);
-    const [width, height, depth] = scaled(extent);
     const { asset } = json;
     const extras = (asset.extras ?? {}) as { photo?: { cameraPosition: number[]; cameraTarget: number[] } };
     const { photo } = extras;
@@ -42,9 +41,11 @@ export const scaleGlb = (glb: Uint8Array, extent: Extent, factor: number): Uint8
       ...(photo && {
         photo: { ...photo, cameraPosition: scaled(photo.cameraPosition), cameraTarget: scaled(photo.cameraTarget) },
       }),
-      size: { width, height, depth, unit: 'm' },
+      ...(stated && { size: sizeOf(scaled(stated)) }),
     };
   });
+
+const sizeOf = ([width, height, depth]: readonly number[]) => ({ width, height, depth, unit: 'm' });
 
 /** Puts a node above each root. Scenes may share their roots, but a node has only one parent. */
 function scaleRoots(json: GLTF.IGLTF, factor: number): void {

@@ -129,6 +129,18 @@ describe('a GLB', () => {
     });
   });
 
+  test.each([
+    [{ triangles: '200' }, 2],
+    [{ triangles: '200', size: '30cm' }, 0.3],
+  ])('%j keeps its longest side, though simplifying cuts off its ends', async (texts, longest) => {
+    const wide = { ...mesh, positions: mesh.positions.map((value, at) => (at % 3 === 0 ? 2 * value : value)) };
+    const file = await writeGlb(wide, texture, { generator: 'gen3d 1.2.3', bundles, photo });
+    const document = await read((await convert(texts, 'glb', file)).files[0]!.bytes);
+    expect(triangles(document)).toBeLessThanOrEqual(200);
+    const { min, max } = getBounds(document.getRoot().getDefaultScene()!);
+    expect(Math.max(...max.map((value, axis) => value - min[axis]!))).toBeCloseTo(longest, 5);
+  });
+
   test('gets levels of detail, each with half the triangles and the texture of the one before', async () => {
     const { files, notes } = await convert({ triangles: '1000', lod: '2', compress: 'meshopt' });
     expect(files.map(({ name }) => name)).toEqual(['ball.glb', 'ball.lod1.glb', 'ball.lod2.glb']);
