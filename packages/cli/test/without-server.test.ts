@@ -36,6 +36,12 @@ describe('without a server', () => {
     expect(existsSync(path('cup.glb'))).toBe(false);
   });
 
+  test('a command that creates no jobs fails at once, even with a key', async () => {
+    const { code, stderr } = await gen3d(['list'], { env: withKey });
+    expect(stderr).toMatch(/^error: Cannot reach http:\/\/127\.0\.0\.1:1\. If the server is not running, start it/);
+    expect(code).toBe(3);
+  });
+
   test('on another machine, the hint is to check the URL', async () => {
     const { code, stderr } = await gen3d(['list', '--api-key', 'gen3d_key', '--base-url', 'http://gpu-box.invalid']);
     expect(stderr).toMatch(/gpu-box\.invalid.*Check --base-url/);
@@ -66,6 +72,26 @@ test('a command waits for a server that is starting, and uses the key that the s
   const { code, stdout } = await ended;
   server.close();
   expect({ code, balance: JSON.parse(stdout).balance_usd }).toEqual({ code: 0, balance: 5 });
+});
+
+test('create waits for a server that is started at the same moment, and other commands do not', async () => {
+  let attempts = 0;
+  const server = createServer((request, response) => {
+    response.writeHead(request.method === 'POST' ? 202 : 200, { 'content-type': 'application/json' });
+    response.end('{"job_id":"01JAB0000000000000000000AB"}');
+  });
+  server.on('connection', (socket) => {
+    attempts += 1;
+    if (attempts <= 2) socket.destroy();
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const env = { GEN3D_BASE_URL: `http://127.0.0.1:${port}`, GEN3D_API_KEY: 'gen3d_key' };
+  expect(await gen3d(['list'], { env })).toMatchObject({ code: 3 });
+  expect(attempts).toBe(1);
+  expect(await gen3d(['create', 'cup.png'], { env })).toMatchObject({ stdout: '01JAB0000000000000000000AB\n' });
+  server.close();
 });
 
 test('Ctrl-C while a command waits for a server that does not respond exits with 130', async () => {

@@ -12,7 +12,7 @@ import {
 } from '@gen3d/sdk';
 import type { Command } from 'commander';
 import pMap from 'p-map';
-import { type ServerOptions, withClient } from '../connection/client.js';
+import { type ServerOptions, simultaneousStartMs, withClient } from '../connection/client.js';
 import { exitCode, Failed, failureOf, Interrupted, UsageError } from '../exit/failure.js';
 import { findJob, type NamedTask } from '../jobs/account-jobs.js';
 import { downloadModel, resumeCommand } from '../jobs/job.js';
@@ -114,9 +114,9 @@ async function create(images: readonly string[], options: CreateOptions): Promis
       size: { size, height, width },
     }),
   );
-  await withClient(options, (client, signal) =>
-    options.wait ? createAndWait(client, items, options, signal) : createOnly(client, items, options, signal),
-  );
+  const work = (client: Gen3d, signal: AbortSignal) =>
+    options.wait ? createAndWait(client, items, options, signal) : createOnly(client, items, options, signal);
+  await withClient(options, work, simultaneousStartMs);
 }
 
 /** Checks all photos before sending the first, so that a typo in the last name creates no jobs. */

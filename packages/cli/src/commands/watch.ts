@@ -14,7 +14,7 @@ import {
 } from '@gen3d/sdk';
 import type { FSWatcher } from 'chokidar';
 import type { Command } from 'commander';
-import { type ServerOptions, withClient } from '../connection/client.js';
+import { type ServerOptions, simultaneousStartMs, withClient } from '../connection/client.js';
 import { failureOf, UsageError } from '../exit/failure.js';
 import { aborted } from '../exit/interruption.js';
 import { downloadModel } from '../jobs/job.js';
@@ -49,7 +49,7 @@ async function watch(folder: string, options: WatchOptions): Promise<void> {
   if (!found?.isDirectory()) {
     throw new UsageError(`${folder} ${found ? 'is not a folder' : 'does not exist'}. Pass the folder to watch`);
   }
-  await withClient(options, async (client, signal) => {
+  const work = async (client: Gen3d, signal: AbortSignal) => {
     // Reports a wrong key immediately instead of with the first photo.
     await client.balance.retrieve({ signal });
     const photos = new PhotoQueue(client, options, signal);
@@ -63,7 +63,8 @@ async function watch(folder: string, options: WatchOptions): Promise<void> {
       const unfinished = await photos.stop();
       if (unfinished > 0) say(`${count(unfinished, 'photo')} unfinished. Run the same command to get the models`);
     }
-  });
+  };
+  await withClient(options, work, simultaneousStartMs);
 }
 
 /** Holds the waiting and running photos. Each photo runs at most once at a time. */

@@ -31,15 +31,18 @@ export const chooseKey = (options: ServerOptions, profile: Profile, baseUrl: str
 /**
  * Runs a command with a client, and with a signal that Ctrl-C aborts.
  *
+ * @param startMs how long to wait for a `serve` that was started at the same moment to announce itself. A server that has
+ *   done so is always waited for
  * @throws {AuthenticationError} without an API key for the server
  * @throws {ConnectionError} if the server cannot be reached, with a hint
  */
 export async function withClient<T>(
   options: ServerOptions,
   work: (client: Gen3d, signal: AbortSignal, apiKey: string) => Promise<T>,
+  startMs = 0,
 ): Promise<T> {
   return interruptible(async (signal) => {
-    const profile = await profileOfRunningServer(options, signal);
+    const profile = await profileOfRunningServer(options, startMs, signal);
     const baseUrl = chooseServer(options, profile);
     const apiKey = chooseKey(options, profile, baseUrl);
     if (!apiKey) throw await missingKeyError(baseUrl);
@@ -58,14 +61,18 @@ export async function withClient<T>(
   });
 }
 
-/** How long a command waits for a `serve` that was started at the same moment to announce itself. */
-const announcementMs = 5_000;
+/** Commands that create jobs wait so long for an announcement: scripts start them and `serve` together. */
+export const simultaneousStartMs = 5_000;
 /** A server that has announced itself takes less, even on a slow machine. Its process may have crashed. */
 const maxStartMs = 300_000;
 const startPollMs = 500;
 
-/** Reads the profile. If a server on this machine is starting, waits until it listens and has stored its key. */
-async function profileOfRunningServer(options: ServerOptions, signal: AbortSignal): Promise<Profile> {
+/**
+ * Reads the profile. If a server on this machine is starting, waits until it listens and has stored its key.
+ *
+ * @throws {ConnectionError} if no server runs at a local address, and none has announced itself within `startMs`
+ */
+async function profileOfRunningServer(options: ServerOptions, startMs: number, signal: AbortSignal): Promise<Profile> {
   const startedAt = Date.now();
   for (let hasSaid = false; ; await sleep(startPollMs)) {
     signal.throwIfAborted();
@@ -75,10 +82,15 @@ async function profileOfRunningServer(options: ServerOptions, signal: AbortSigna
     const isStarting = isServerStarting(profile) && Date.now() - startedAt < maxStartMs;
     const hasKey = chooseKey(options, profile, baseUrl) !== undefined;
     // Without a key, a server that is starting has nothing to say, and would log every request.
+    const requestedAt = Date.now();
     const health = isStarting && !hasKey ? undefined : await healthOf(baseUrl, signal);
     signal.throwIfAborted();
     if (health !== undefined && (!isStarting || (hasKey && health === 200))) return profile;
-    if (!isStarting && Date.now() - startedAt > announcementMs) return profile;
+    if (!isStarting && Date.now() - startedAt >= startMs) {
+      // A server that has accepted the connection may only be busy, so the command tries again. No other one will come.
+      if (Date.now() - requestedAt < healthTimeoutMs) throw unreachableError(baseUrl);
+      return profile;
+    }
     if (isStarting && !hasSaid) say('A gen3d server is starting on this machine. Waiting until it listens');
     hasSaid ||= isStarting;
   }
@@ -113,10 +125,12 @@ class RetryReport {
   }
 }
 
+const healthTimeoutMs = 5_000;
+
 /** Requests the server's health check, and returns the status of the response. Undefined if there was no response. */
 export async function healthOf(baseUrl: string, signal?: AbortSignal): Promise<number | undefined> {
   try {
-    const timeout = AbortSignal.timeout(5_000);
+    const timeout = AbortSignal.timeout(healthTimeoutMs);
     const response = await fetch(`${baseUrl}/healthz`, {
       signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
     });
