@@ -61,13 +61,16 @@ interface Document {
   components: { schemas: Record<string, Schema>; responses: Record<string, Response> };
 }
 
+const job = '01JZ8Q4N7T0G5X2M9K3B6W1CVE';
+
 /** Bodies of requests whose fields `api.md` shows in an example. */
 const bodies: Readonly<Record<string, object>> = {
   'POST /v1/jobs': { type: 'image-to-3d', input: { image_urls: ['https://example.com/mug.jpg'] } },
   'PUT /v1/webhook-endpoint': { url: 'https://example.com/gen3d' },
+  'POST /gen3d/jobs/hide': { task_ids: [job] },
+  'POST /gen3d/jobs/unhide': { task_ids: [job] },
 };
 
-const job = '01JZ8Q4N7T0G5X2M9K3B6W1CVE';
 const finished = {
   type: 'image-to-3d',
   status: 'SUCCEEDED',
