@@ -33,7 +33,7 @@ export interface GenerateOptions {
   readonly onProgress?: (fraction: number, running: Stage | undefined) => void;
   readonly signal?: AbortSignal;
   /**
-   * Cells along the longest side of the model: 128 for a preview, 384 for the finest detail. Default: `meshDefaults`.
+   * Cells along the longest side of the model: 64 for a preview, 384 for the finest detail. Default: `meshDefaults`.
    */
   readonly resolution?: number | undefined;
   /** The maximum number of triangles, 10,000 or more. Simple shapes have fewer. Default: `meshDefaults`. */

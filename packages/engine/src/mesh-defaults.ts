@@ -1,11 +1,10 @@
 /** Defaults of those options of `Engine.generate` that determine the mesh and its texture. */
 export const meshDefaults = {
   /**
-   * Grid cells along the longest side. A field that is interpolated from 64 columns shows no more detail with more than
-   * 160 cells; this was not measured again with 128. A field that is smooth between the samples does, see
-   * `DensityField.projects`.
+   * Grid cells along the longest side. A field that is interpolated from 128 columns shows hardly more detail with more
+   * cells than columns. A field that is smooth between the samples does, see `DensityField.projects`.
    */
-  resolution: { stepped: 160, smooth: 256 },
+  resolution: { stepped: 128, smooth: 256 },
   /** Simple shapes have fewer, see `simplify`. */
   maxTriangles: 40_000,
   /**

@@ -229,7 +229,7 @@ const Config = z.strictObject({
   resolution: number('whole number', 32, 512)
     .optional()
     .describe(
-      `Grid cells along the longest side of a model; default: ${meshDefaults.resolution.stepped}, or ${meshDefaults.resolution.smooth} for bundles of the kinds points and planes. 128 is faster; more than 384 shows no more detail`,
+      `Grid cells along the longest side of a model; default: ${meshDefaults.resolution.stepped}, or ${meshDefaults.resolution.smooth} for bundles of the kinds points and planes. 64 is for previews; more than 384 shows no more detail`,
     ),
   maxTriangles: number('whole number', meshDefaults.minTriangles, 1_000_000)
     .optional()

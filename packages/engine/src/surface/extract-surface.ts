@@ -21,7 +21,7 @@ import { smooth } from './smooth.js';
 const smoothingPasses = ({ projects }: DensityField, resolution: number): number =>
   projects ? 10 : Math.min(Math.max(Math.round(10 * (resolution / 160) ** 2), 10), 30);
 
-/** Distance in cells by which simplification may move the surface: half a cell of 160 is invisible. */
+/** Distance in cells by which simplification may move the surface: half a cell of 128 is invisible. */
 const tolerance = 0.5;
 
 /** Minimum cells along the longest side: with fewer, nothing is left of a shape. */
