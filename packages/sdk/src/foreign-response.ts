@@ -38,12 +38,16 @@ export function foreignResponse(
     );
   }
   if (status >= 500) {
-    const meaning = proxyFailures[status];
+    const meaning = proxyFailures[status] ?? (status >= 521 && status <= 527 ? proxyFailures[502] : undefined);
     return new ServerError(
       'internal_error',
       `${origin} responded with status ${status}${meaning === undefined ? '' : `: ${meaning}`}`,
       details,
     );
+  }
+  if (status === 431) {
+    const problem = `A proxy at ${origin} refuses the headers of the request as too large (431)`;
+    return new Gen3dError('invalid_response', `${problem}. Raise its limit, or use a shorter label`, details);
   }
   const message = `${url} responded with status ${status}, but not as a gen3d server does. Check the base URL`;
   return status === 404
@@ -51,10 +55,13 @@ export function foreignResponse(
     : new Gen3dError('invalid_response', message, details);
 }
 
+/** Of Cloudflare, 521 to 527 mean the same as 502, except 524. */
 const proxyFailures: Readonly<Record<number, string>> = {
   502: 'a proxy does not reach the gen3d server behind it. Check that the server runs, or wait until it has started',
   503: 'a proxy says that the gen3d server behind it is not available. Try again later',
   504: 'a proxy waited too long for the gen3d server behind it. Try again, or raise the time limit of the proxy',
+  511: 'this network asks for a sign-in. Open any page in a browser, sign in, and try again',
+  524: 'a proxy waited too long for the gen3d server behind it. Try again, or raise the time limit of the proxy',
 };
 
 /**
@@ -74,6 +81,10 @@ export function redirectError(url: string, location: string | null, details: Gen
   }
   const to = new URL(location, url);
   const path = `${from.pathname}${from.search}`;
+  if (to.href === from.href) {
+    const message = `${from.origin} redirects requests to the same address. Check the rules of the proxy in front of it`;
+    return new RedirectError(message, undefined, details);
+  }
   const isSamePath = `${to.pathname}${to.search}`.endsWith(path);
   if (isSamePath && /^https?:$/.test(to.protocol)) {
     const baseUrl = to.origin + `${to.pathname}${to.search}`.slice(0, -path.length);
@@ -94,7 +105,8 @@ export function connectionError(url: string, error: unknown, hasHeaders = false)
   if (error instanceof Gen3dError) return error;
   const { origin, protocol, host } = new URL(url);
   const cause = innermost(error);
-  const text = messageOf(cause);
+  // Of a 407, undici's innermost error has no message.
+  const text = messageOf(cause) || messageOf(error);
   const clue = `${codeOf(cause)} ${text}`;
   const message = hasHeaders
     ? `The connection to ${origin} broke during its response: ${text}. Try again`

@@ -51,6 +51,9 @@ export async function readImage(image: ImageInput, sharp?: Sharp): Promise<strin
   if (image === '') throw invalid('image is an empty string. Pass a path, an http(s) URL or a data URI');
   if (typeof image === 'string') {
     if (/^data:/i.test(image)) return dataUri(image);
+    if (/^[\w+/=\s-]{1000,}$/.test(image)) {
+      throw invalid('image is base64 text. Pass its bytes, or a data URI: data:image/jpeg;base64,…');
+    }
     if (/^file:\/\//i.test(image)) return inlineFile(new URL(image));
     return /^[a-z][a-z0-9+.-]*:\/\//i.test(image) ? remote(image) : inlineFile(image);
   }

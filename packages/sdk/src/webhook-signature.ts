@@ -1,7 +1,7 @@
 import type { WebhookEvent } from '@gen3d/schema';
 import { signatureHeader, timestampHeader } from '@gen3d/schema/rules';
 import { Gen3dError } from './errors.js';
-import { bytesIn } from './realms.js';
+import { bytesIn, isBlob, isWebStream } from './realms.js';
 import { having } from './response-bodies.js';
 
 // Verifies that a delivery comes from the server: HMAC-SHA256 over the timestamp header, a dot and the raw body,
@@ -123,6 +123,11 @@ function rawBytes(payload: unknown): Uint8Array<ArrayBuffer> {
   if (typeof payload === 'string') return new TextEncoder().encode(payload);
   const bytes = bytesIn(payload);
   if (bytes) return bytes;
+  if (isBlob(payload) || isWebStream(payload)) {
+    throw new WebhookVerificationError(
+      'The body is not read yet. Pass its text or bytes, such as await request.text()',
+    );
+  }
   throw new WebhookVerificationError(
     payload === undefined || payload === null
       ? 'The body is missing. Pass the raw request body as payload'
@@ -172,6 +177,9 @@ function signedBytes(timestamp: string, body: Uint8Array): Uint8Array<ArrayBuffe
  */
 export function secretsOf(secret: unknown): [string, ...string[]] {
   const list: readonly unknown[] = Array.isArray(secret) ? secret : [secret];
+  if (list.some((item) => typeof item === 'object' && item !== null)) {
+    throw new TypeError('The webhook secret must be text. Convert it: String(secret)');
+  }
   const secrets = list.map((item) => (typeof item === 'string' ? withoutQuotes(item.trim()) : ''));
   const [first, ...others] = secrets;
   // Otherwise, every delivery would look forged.
@@ -185,8 +193,12 @@ export function secretsOf(secret: unknown): [string, ...string[]] {
 /** Removes the quotes that `docker --env-file` and some other readers of variables keep. */
 const withoutQuotes = (text: string) => /^(["'])(.*)\1$/s.exec(text)?.[2]?.trim() ?? text;
 
-/** @throws {TypeError} naming a character that is too much */
+/** @throws {TypeError} naming what is too much */
 function requirePlain(secret: string): void {
+  const [variable] = /^(export )?[A-Z]\w*=/.exec(secret) ?? [];
+  if (variable !== undefined) {
+    throw new TypeError(`The webhook secret starts with "${variable}". Pass only what follows`);
+  }
   const [found] = /[^\x21-\x7e]|[,"']/u.exec(secret) ?? [];
   if (found === undefined) return;
   const code = `U+${found.codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0')}`;

@@ -124,6 +124,11 @@ describe('these are rejected without a request:', () => {
     ['text', () => Buffer.from('hello'), /not a recognized image/],
     ['a path that does not exist', () => join(folder, 'phoot.jpg'), /phoot\.jpg does not exist/],
     ['an empty path', () => '', /empty string\. Pass a path/],
+    [
+      'base64 text',
+      () => Buffer.alloc(3_000, 7).toString('base64'),
+      /^image is base64 text\. Pass its bytes, or a data/,
+    ],
     ['a folder', () => folder, /is not a file/],
     ['another scheme', () => 'ftp://host/cup.png', /is not an http\(s\) URL/],
     ['undefined', () => undefined as unknown as string, /image must be/],

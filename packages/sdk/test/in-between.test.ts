@@ -83,6 +83,14 @@ describe('a redirect', () => {
     );
   });
 
+  test('to its own address names the proxy, not the address', async () => {
+    const { url } = await serve((request, response) => response.writeHead(301, { location: request.url }).end());
+    expect(await errorOf(client(url).balance.retrieve())).toMatchObject({
+      baseUrl: undefined,
+      message: `${url} redirects requests to the same address. Check the rules of the proxy in front of it`,
+    });
+  });
+
   test('without an address says so', async () => {
     const { url } = await serve((_, response) => response.writeHead(302).end());
     expect(await errorOf(client(url).balance.retrieve())).toMatchObject({
@@ -125,6 +133,10 @@ describe('the page of a proxy', () => {
   test.each([
     [413, 'Gen3dError', /^A proxy at http:\S+ refuses requests of 0\.0 MiB \(413\)\. Raise its limit to 8 MiB/],
     [502, 'ServerError', /responded with status 502: a proxy does not reach the gen3d server behind it/],
+    [521, 'ServerError', /responded with status 521: a proxy does not reach the gen3d server behind it/],
+    [524, 'ServerError', /responded with status 524: a proxy waited too long/],
+    [511, 'ServerError', /responded with status 511: this network asks for a sign-in/],
+    [431, 'Gen3dError', /refuses the headers of the request as too large \(431\)\. Raise its limit/],
     [503, 'ServerError', /responded with status 503: a proxy says that the gen3d server behind it is not available/],
     [504, 'ServerError', /responded with status 504: a proxy waited too long for the gen3d server behind it/],
     [520, 'ServerError', /responded with status 520$/],
@@ -136,6 +148,12 @@ describe('the page of a proxy', () => {
     expect(error).toMatchObject({ name, status });
     expect((error as Error).message).toMatch(message);
   });
+});
+
+test('a proxy that asks for a password is a failed connection with a reason', async () => {
+  const { url } = await serve((_, response) => response.writeHead(407, { 'proxy-authenticate': 'Basic' }).end());
+  const error = await errorOf(client(url).balance.retrieve());
+  expect((error as Error).message).toMatch(/^Cannot reach http:\S+: \S/);
 });
 
 test('an image that a proxy refuses as too large is sent again, smaller', async () => {

@@ -92,12 +92,22 @@ describe('verifyWebhook', () => {
     ['whsec_new\nwhsec_old', /U\+000A/],
     ['whsec_\u200bnew', /U\+200B/],
     ['"whsec_new', /U\+0022/],
-    ['SECRET="whsec_new"', /U\+0022/],
-  ])('throws a TypeError that names the character that is too much in %j', async (wrong, message) => {
+    ['SECRET="whsec_new"', /starts with "SECRET="\. Pass only what follows/],
+    ['export GEN3D_WEBHOOK_SECRET=whsec_new', /starts with "export GEN3D_WEBHOOK_SECRET="/],
+  ])('throws a TypeError that names what is too much in %j', async (wrong, message) => {
     await expect(verifyWebhook(await delivery({ secret: wrong }))).rejects.toThrow(TypeError);
     await expect(verifyWebhook(await delivery({ secret: wrong }))).rejects.toThrow(message);
     expect(() => webhookHandler({ secret: wrong, onEvent: () => {} })).toThrow(message);
     expect(() => expressWebhookHandler({ secret: [secret, wrong], onEvent: () => {} })).toThrow(message);
+  });
+
+  test('says that a secret must be text, and that a body must be read first', async () => {
+    const bytes = Buffer.from(secret) as unknown as string;
+    await expect(verifyWebhook(await delivery({ secret: bytes }))).rejects.toThrow(/must be text/);
+    for (const unread of [new Blob([payload]), new Blob([payload]).stream()]) {
+      const verified = verifyWebhook({ ...(await delivery()), payload: unread as unknown as string });
+      await expect(verified).rejects.toThrow(/The body is not read yet\. .* await request\.text\(\)/);
+    }
   });
 
   test('explains that a body is base64', async () => {
