@@ -16,7 +16,7 @@ import { cors } from './guards/cors.js';
 import { ownHostsOnly, requireHost } from './guards/host.js';
 import { requestLimit, sandboxLimit } from './guards/rate-limit.js';
 import { requestLog } from './guards/request-log.js';
-import { clientCounter, maxInProgress, RequestsInProgress } from './guards/requests-in-progress.js';
+import { countClients, maxInProgress, RequestsInProgress } from './guards/requests-in-progress.js';
 import { closeUnreadBodies } from './guards/slow-clients.js';
 import { type Metrics, metricsText } from './metrics.js';
 import { type Guards, mount } from './mount.js';
@@ -59,20 +59,19 @@ export function createApp(services: Services): Express {
   app.use(ownHostsOnly(config));
 
   const ofAccounts = new RequestsInProgress({ maxPerHolder: maxInProgress(config.rateLimit) });
-  const countClient = clientCounter(config.rateLimit);
+  const countCaller = countClients('caller', config.rateLimit);
   const limits: CallerLimits = {
     limit: requestLimit(db, 'dashboard', config.rateLimit),
-    countClient: countClient(),
+    countClient: countCaller,
     countAccount: (holder, response) => ofAccounts.begin(holder, response),
   };
 
   const guards = {
-    // Counted apart, so that a client that is busy, or a proxy with busy clients, still learns that the server works.
-    probe: { handlers: [countClient('probe ')], areExclusive: false },
+    probe: { handlers: [countClients('probe', config.rateLimit)], areExclusive: false },
     // The page at `/`. Its group matches every path, and whether it responds is not known before.
     page: { handlers: [], areExclusive: false },
-    anyone: { handlers: [countClient()], areExclusive: false },
-    key: { handlers: [noStore, apiCors, countClient(), ...keyGuards(services, limits)], areExclusive: true },
+    anyone: { handlers: [countClients('anyone', config.rateLimit)], areExclusive: false },
+    key: { handlers: [noStore, apiCors, countCaller, ...keyGuards(services, limits)], areExclusive: true },
     ...dashboardGuards(services, limits),
   } satisfies Record<string, Guards>;
 
@@ -164,7 +163,7 @@ export function createMetricsApp(services: {
   app.use(helmet({ strictTransportSecurity: false }));
   app.use(requireHost);
   app.use(ownHostsOnly({ ...services.config, host: services.config.metricsHost }));
-  app.use(clientCounter(services.config.rateLimit)());
+  app.use(countClients('probe', services.config.rateLimit));
   app.get('/healthz', health(services));
   app.get('/metrics', metricsText(services.metrics));
   app.use(routeNotFound);

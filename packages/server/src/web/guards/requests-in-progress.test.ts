@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { connect } from 'node:net';
-import type { Response } from 'express';
+import type { Request, Response } from 'express';
 import { Gauge } from 'prom-client';
 import { expect, onTestFinished, test } from 'vitest';
 import { callServer, silent, site, startServer, temporaryDatabase, temporaryFolder, until } from '../../../test/kit.js';
@@ -8,7 +8,7 @@ import { loadConfig } from '../../config.js';
 import { TooManyRequestsError } from '../answers/responses.js';
 import { createMetricsApp } from '../app.js';
 import { Metrics } from '../metrics.js';
-import { maxInProgress, RequestsInProgress } from './requests-in-progress.js';
+import { countClients, maxInProgress, RequestsInProgress } from './requests-in-progress.js';
 
 const response = () => Object.assign(new EventEmitter(), { closed: false }) as unknown as Response & EventEmitter;
 
@@ -41,6 +41,24 @@ test('however many holders have as many as they may, another one still begins so
   const begun = Array.from({ length: 20 }, (_, index) => beginAll(requests, `holder ${index}`).length);
   expect(begun[0]).toBe(64);
   expect(begun.at(-1)).toBeGreaterThanOrEqual(1);
+});
+
+test('clients without a key on however many addresses keep no caller and no probe out', () => {
+  const guards = {
+    anyone: countClients('anyone', 'off'),
+    caller: countClients('caller', 'off'),
+    probe: countClients('probe', 'off'),
+  };
+  const send = (kind: keyof typeof guards, address: string) => {
+    const request = { socket: { remoteAddress: address }, headers: {} } as unknown as Request;
+    guards[kind](request, response(), () => {});
+  };
+  let held = 0;
+  expect(() => {
+    for (; held < 2_000; held++) send('anyone', `203.0.${held >> 8}.${held & 255}`);
+  }).toThrow(TooManyRequestsError);
+  expect(held).toBeGreaterThan(200);
+  for (const kind of ['caller', 'probe'] as const) send(kind, '198.51.100.1');
 });
 
 test('a request whose connection has closed is not counted', () => {
@@ -81,8 +99,7 @@ test('beyond its requests in progress, a client gets 429 with Retry-After, and t
     after: headers.get('retry-after'),
     origin: headers.get('access-control-allow-origin'),
   }).toEqual({ status: 429, body: { message: 'Too Many Requests' }, after: '1', origin: '*' });
-  expect((await server.call('GET', '/openapi.json', undefined, null)).status).toBe(429);
-  for (const path of ['/healthz', '/metrics'])
+  for (const path of ['/healthz', '/metrics', '/openapi.json'])
     expect((await server.call('GET', path, undefined, null)).status).toBe(200);
   expect(held.map(({ received }) => received())).toEqual(Array(64).fill(''));
   held[0]!.socket.destroy();
@@ -102,7 +119,7 @@ test('beyond its requests in progress, a client gets 429 on the metrics port, to
     registers: [metrics.registry],
     collect: () => held,
   });
-  const config = loadConfig({}, {});
+  const config = loadConfig({}, {}, { rateLimit: 'off' });
   const url = await site(createMetricsApp({ config, db, metrics, isReady: () => true, log: silent }));
   const statusOf = async (path: string) => (await callServer(url, 'GET', path, undefined, null)).status;
   const begun = Array.from({ length: maxInProgress(config.rateLimit) }, () => statusOf('/metrics'));

@@ -43,12 +43,17 @@ const minPerHolder = 64;
 export const maxInProgress = (rateLimit: RateLimit | 'off'): number =>
   rateLimit === 'off' ? minPerHolder : Math.max(minPerHolder, rateLimit.burst);
 
-/** Returns guards that count the requests in progress of clients. Those of another kind have another maximum, and the same total. */
-export function clientCounter(rateLimit: RateLimit | 'off'): (kind?: string) => RequestHandler {
-  const requests = new RequestsInProgress({ maxPerHolder: maxInProgress(rateLimit) });
-  return (kind = '') =>
-    (request, response, next) => {
-      requests.begin(kind + clientOf(request), response);
-      next();
-    };
+/**
+ * Parts of `maxRequestsInProgress` for clients, by the kind of route. Anybody can download models slowly from many
+ * addresses; that leaves the routes for callers and the probes as they are.
+ */
+const clientTotals = { probe: 128, anyone: 256, caller: 640 };
+
+/** Returns a guard that counts the requests in progress of clients at one kind of route. */
+export function countClients(kind: keyof typeof clientTotals, rateLimit: RateLimit | 'off'): RequestHandler {
+  const requests = new RequestsInProgress({ total: clientTotals[kind], maxPerHolder: maxInProgress(rateLimit) });
+  return (request, response, next) => {
+    requests.begin(clientOf(request), response);
+    next();
+  };
 }
