@@ -13,6 +13,12 @@ const descriptions = {
   pdf: 'a PDF document',
   json: 'JSON',
   lfs: 'a Git LFS pointer instead of the image (run `git lfs pull`)',
+  annex: 'a git-annex pointer instead of the image (run `git annex get`)',
+  apple: 'metadata of macOS about the photo, not the photo itself',
+  gzip: 'a gzip archive',
+  zip: 'a ZIP archive',
+  video: 'a video',
+  zeros: 'filled with zeros: its download or copy is not complete',
 } as const;
 export type FileType = keyof typeof descriptions;
 
@@ -51,6 +57,11 @@ const signatures: readonly (readonly [type: FileType, start: string])[] = [
   ['bmp', 'BM'],
   ['pdf', '%PDF'],
   ['lfs', 'version https://git-lfs.github.com/spec/'],
+  ['annex', '/annex/objects/'],
+  ['apple', '\0\x05\x16\x07'],
+  ['gzip', '\x1f\x8b'],
+  ['zip', 'PK\x03\x04'],
+  ['video', '\x1aE\xdf\xa3'],
 ];
 
 /**
@@ -67,8 +78,10 @@ export function sniffFileType(bytes: Uint8Array): FileType | undefined {
     // AVIF and HEIC share a container. Its fourth byte is the length of the list of brands, any of which may tell.
     const brands = start.slice(8, Math.max(8, start.charCodeAt(3)));
     if (/avi[fs]/.test(brands)) return 'avif';
-    return /hei[cxms]|hev[cxms]|mif1|msf1/.test(brands) ? 'heic' : undefined;
+    if (/hei[cxms]|hev[cxms]|mif1|msf1/.test(brands)) return 'heic';
+    return /isom|mp4|qt {2}|M4V|3gp/.test(brands) ? 'video' : undefined;
   }
+  if (start.length >= 16 && /^\0+$/.test(start)) return 'zeros';
   // A text may begin with a byte order mark, which is three bytes in UTF-8.
   if (/^(\xef\xbb\xbf)?\s*<(!doctype html|html)/i.test(start)) return 'html';
   if (/<svg[\s>]/i.test(start)) return 'svg';

@@ -232,7 +232,7 @@ describe('refused', () => {
     ['an HTML page', '\xef\xbb\xbf <!doctype html><title>Not found</title>'],
     ['a PDF document', '%PDF-1.7'],
     ['JSON', '{"error":"not found"}'],
-    ['not a recognized image', '\0\0\0\x20ftypisom'],
+    ['a video', '\0\0\0\x20ftypisom'],
   ])('a file that is %s is image_invalid, with a message that says so', async (name, text) => {
     await expect(decode(Buffer.from(text, 'latin1'))).rejects.toMatchObject({
       code: 'image_invalid',
