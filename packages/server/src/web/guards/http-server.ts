@@ -96,6 +96,8 @@ export function oneRequestAtATime(listener: RequestListener): RequestListener {
   return (request, response) => {
     const { socket } = request;
     const handle = () => {
+      // The guards and a pipeline listen for its end. Node suspects a leak at 11 listeners.
+      response.setMaxListeners(20);
       response.once('close', () => {
         const next = waiting.get(socket)?.shift();
         if (!next) waiting.delete(socket);

@@ -149,8 +149,6 @@ async function sendModel(services: Services, response: Response, task: TaskRow |
 
 /** Sends at the client's pace. A client that disconnects is not an error. */
 function sendStream(bytes: Readable, response: Response): Promise<void> {
-  // The guards and the pipeline listen for its end. Node suspects a leak at 11 listeners.
-  response.setMaxListeners(20);
   return pipeline(bytes, response).catch(() => {});
 }
 
