@@ -238,17 +238,31 @@ export class Child<Remote extends Functions<Remote>> extends Channel<Remote> {
   }
 
   /**
-   * Kills the child if `work` takes longer than `timeoutMs`, because nothing else can interrupt a blocked thread.
+   * Kills the child if `work` takes longer than `timeoutMs`, because nothing else can interrupt a blocked thread. `work`
+   * may extend that by calling `extend` with the sum of all extensions.
    * @throws {ExitError} if the child has ended already
    */
-  async withDeadline<T>(timeoutMs: number | undefined, work: () => Promise<T>): Promise<T> {
+  async withDeadline<T>(
+    timeoutMs: number | undefined,
+    work: (extend: (byMs: number) => void) => Promise<T>,
+  ): Promise<T> {
     if (this.#exit) throw this.#exit;
-    const kill = () => {
-      this.#timeoutMs = timeoutMs;
-      void this.kill();
+    if (timeoutMs === undefined) return work(() => {});
+    const start = performance.now();
+    let timer: NodeJS.Timeout | undefined;
+    const extend = (byMs: number) => {
+      const limitMs = timeoutMs + byMs;
+      clearTimeout(timer);
+      timer = setTimeout(
+        () => {
+          this.#timeoutMs = limitMs;
+          void this.kill();
+        },
+        start + limitMs - performance.now(),
+      );
     };
-    const timer = timeoutMs && setTimeout(kill, timeoutMs);
-    return work().finally(() => clearTimeout(timer));
+    extend(0);
+    return work(extend).finally(() => clearTimeout(timer));
   }
 
   /** Ends the child at once. Resolves when it has ended. */
