@@ -65,7 +65,7 @@ module.exports = {
     {
       name: 'only a child process of the server converts models',
       severity: 'error',
-      from: { path: '^packages/server/', pathNot: [tests, '/model-reader-process\\.ts$'] },
+      from: { path: '^packages/server/', pathNot: [tests, '/(model-reader-process|real-size)\\.ts$'] },
       to: { path: packages('convert') },
     },
     packageImportsOnly('cli', ['schema', 'sdk', 'server', 'engine', 'weights', 'convert']),
@@ -114,7 +114,7 @@ module.exports = {
       ['serve', 'admin'],
       'cluster',
       'edges',
-      ['entry', 'index'],
+      'index',
     ]),
     {
       name: `${server}: core does not import edges`,
@@ -156,9 +156,13 @@ module.exports = {
     ]),
     ...oneWay(`${server}/work`, [
       'bundles',
-      'processes',
-      'stages',
+      ['poll', 'stage-failures'],
+      'file-access',
       ['preparation', 'runner', 'webhooks', 'housekeeping'],
+      'children',
+      'active-jobs',
+      ['prepare', 'infer'],
+      'worker',
     ]),
     ...oneWay(`${server}/web`, ['answers', 'metrics', 'mount', 'guards', 'routes', 'docs', 'dashboard', 'app']),
 

@@ -4,9 +4,8 @@ export default defineConfig({
   // Child processes need separate files.
   entry: {
     index: 'src/index.ts',
-    'runner/main': 'src/entry/runner.ts',
+    'runner/runner-process': 'src/work/runner/runner-process.ts',
     'runner/model-reader-process': 'src/work/runner/model-reader-process.ts',
-    'preparation/main': 'src/entry/preparer.ts',
     'preparation/decoder-process': 'src/work/preparation/decoder-process.ts',
   },
   format: ['esm'],

@@ -43,7 +43,7 @@ export async function benchServer(atEnd) {
   }
   row('all', '', ...latencyCells(all));
   const peaks = processTree(server.pid)
-    .filter((pid) => nameOf(pid) === 'runner/main.js')
+    .filter((pid) => nameOf(pid) === 'runner/runner-process.js')
     .map(peakMemory);
   console.log(`\nPeak memory of the runner process: ${peaks.length ? `${peaks.join(', ')} MB` : 'unknown'}`);
   console.log(`Peak memory of the API process: ${peakMemory(server.pid) ?? 'unknown'} MB`);

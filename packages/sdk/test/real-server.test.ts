@@ -28,7 +28,7 @@ beforeAll(async () => {
   const settings = { dataDir: folder, port: 0, workers: 0, rateLimit: 'off', bootstrapApiKey: apiKey };
   const silent = { write: () => true };
   const config = loadConfig({}, {}, settings);
-  server = await serve(config, { log: createLog(config, 'silent'), stdout: silent });
+  server = await serve(config, { log: createLog({ ...config, logLevel: 'silent' }), stdout: silent });
   gen3d = new Gen3d({ apiKey, baseUrl: server.url });
   tester = new Gen3d({ apiKey: publicTestKey, baseUrl: server.url });
 });

@@ -5,6 +5,7 @@ import { worker as startWorker } from './cluster/worker.js';
 import type { Config } from './config.js';
 import { edges } from './edges.js';
 import { type ServeOptions, type Server, serve as startServer } from './serve.js';
+import { ModelServer } from './work/runner/model-server.js';
 
 export type { Admin, AdminAccount, AdminDeadLetter, AdminKey } from './admin.js';
 export { AdminError, ConfigError } from './base/errors.js';
@@ -16,8 +17,8 @@ export { sqliteLibrary } from './data/db/sqlite-connection.js';
 export { type Backup, backup } from './data/installation/backup.js';
 export { serverUrlIn } from './data/installation/data-dir.js';
 export type { ServeOptions, Server } from './serve.js';
+export { RunnerStartError } from './work/children.js';
 export { findSandbox } from './work/preparation/sandbox.js';
-export { RunnerStartError } from './work/processes/supervisor.js';
 
 export const serve = (config: Config, options?: ServeOptions): Promise<Server> => startServer(edges, config, options);
 
@@ -34,11 +35,9 @@ export const openAdmin = (config: Config): Promise<Admin> => open(edges, config)
  * @example
  * if (manifest.kind === 'http') console.log((await probeModelServer(manifest)) ?? 'ready');
  */
-export async function probeModelServer(manifest: HttpManifest): Promise<string | undefined> {
-  // Loaded here, because it needs the engine's native parts.
-  const { ModelServer } = await import('./work/runner/model-server.js');
+export function probeModelServer(manifest: HttpManifest): Promise<string | undefined> {
   const server = new ModelServer({ manifest, timeoutMs: 0, rules: { allowPrivateNetwork: false } });
-  return server.probe().finally(() => server.close());
+  return server.probe().finally(() => server.kill());
 }
 
 export const migrateTo = (what: Move): Promise<MoveReport> => move(edges, what);

@@ -2,19 +2,16 @@ import type { Server as HttpServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Bundle, BundleError, findBundle, modelDirs } from '@gen3d/engine/bundles';
+import { limits } from '@gen3d/schema';
 import { closest, distance } from 'fastest-levenshtein';
 import type { Logger } from 'pino';
+import type { Agent } from 'undici';
+import { guardedAgent } from './base/net/guarded-agent.js';
 import { watchBundleChoice } from './chosen-bundles.js';
 import { type Config, settings } from './config.js';
-import type { Db, Wakeup } from './data/db/database.js';
-import { currentTime } from './data/db/time.js';
-import { expireLeasesOf } from './data/jobs/claim.js';
-import { forget } from './data/runners/registry.js';
 import { createMetricsApp } from './web/app.js';
 import { createHttpServer } from './web/guards/http-server.js';
-import type { Metrics } from './web/metrics.js';
-import type { JobMessage } from './work/processes/messages.js';
-import { Supervisor } from './work/processes/supervisor.js';
+import type { Children } from './work/children.js';
 
 /** Grace period for running inferences when the server stops. */
 export const drainGraceMs = 30_000;
@@ -100,6 +97,10 @@ export function localUrl(host: string, port: number): string {
   return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`;
 }
 
+/** Sends requests to URLs from users, for images and webhooks, and refuses private addresses. */
+export const userUrlAgent = ({ allowPrivateNetwork, denyNetwork }: Config): Agent =>
+  guardedAgent({ allowPrivateNetwork, denyNetwork, connectTimeoutMs: limits.webhookTimeoutMs });
+
 /**
  * Warns if the matting bundle is missing or damaged. Cutouts work without it, so that does not prevent the start. A model
  * server separates objects from backgrounds itself.
@@ -116,53 +117,18 @@ export async function warnOfMissingMatte(config: Config, log: Logger): Promise<v
 export function followChosenBundles(
   { dataDir }: Config,
   reloadConfig: (() => Config) | undefined,
-  supervisor: Supervisor,
+  children: Children,
   log: Logger,
 ): Started {
   if (!reloadConfig) return { stop() {} };
   const stop = watchBundleChoice(dataDir, () => {
     try {
-      supervisor.useBundles(reloadConfig());
+      children.useBundles(reloadConfig());
     } catch (error) {
-      log.error({ err: error, ...supervisor.bundles }, 'cannot read the choice of bundles; keeping the current ones');
+      log.error({ err: error, ...children.bundles }, 'cannot read the choice of bundles; keeping the current ones');
     }
   });
   return { stop };
-}
-
-interface SupervisorContext {
-  config: Config;
-  log: Logger;
-  db: Db;
-  metrics: Metrics;
-  wakeup: Wakeup;
-  /** Called when an event may be waiting for delivery. */
-  onEvent: () => void;
-  onJobMessage?: (message: JobMessage) => void;
-}
-
-/** Returns the supervisor, and `announceJob`, which wakes the idle processes of all machines when a job is waiting. */
-export function createSupervisor({ config, log, db, metrics, wakeup, onEvent, onJobMessage }: SupervisorContext) {
-  const announceJob = () => {
-    supervisor.wake();
-    wakeup.notify('job_waiting');
-  };
-  const supervisor = new Supervisor({
-    config,
-    log,
-    onJobMessage: (message) => {
-      metrics.recordJobMessage(message);
-      onJobMessage?.(message);
-      if (message.type === 'prepared') announceJob();
-      if (message.type === 'changed' || message.type === 'finished') onEvent();
-    },
-    onExit: async (runner) => {
-      await expireLeasesOf(db, runner, currentTime(db));
-      await forget(db, runner);
-    },
-    onCrash: (how) => metrics.runnerCrashes.inc({ how }),
-  });
-  return { supervisor, announceJob };
 }
 
 /** Variables that are not settings of the server. The command line and users of the SDK read them. */

@@ -30,11 +30,11 @@ import { createHttpServer } from './web/guards/http-server.js';
 import type { Services } from './web/routes/services.js';
 import type { Offers } from './work/bundles/offers.js';
 import { startHousekeeping } from './work/housekeeping.js';
-import type { RunnerDevice } from './work/processes/messages.js';
+import type { RunnerDevice } from './work/runner/runner.js';
 
 // Starts `gen3d serve` as a list of parts, each of which returns how to stop it, and stops them in reverse order, also
-// when the start fails halfway. The ready line is written last, once jobs are accepted. Inference and decoding run in
-// child processes, so native code can crash without taking the API down; they are restarted with growing pauses.
+// when the start fails halfway. The ready line is written last, once jobs are accepted. Models are made and images are
+// decoded in child processes, so native code can crash without taking the API down.
 
 export interface Output {
   write(text: string): unknown;
@@ -51,6 +51,8 @@ export interface ServeOptions {
   offers?: () => Promise<Offers>;
   /** Folder of the test key's model.glb and thumbnail.jpg. Default: the sample that gen3d ships. */
   sampleFolder?: string;
+  /** Time limit of an access to a stored file. Default: 2 minutes. */
+  fileTimeoutMs?: number;
 }
 
 export interface Server {
@@ -74,13 +76,13 @@ export interface Server {
  * @throws {ConfigError} if a store cannot be used, or another server uses the data directory of a SQLite database
  */
 export async function serve(edges: Edges, config: Config, options: ServeOptions = {}): Promise<Server> {
-  const { log = createLog(config), stdout = process.stdout, reloadConfig, offers } = options;
+  const { log = createLog(config), stdout = process.stdout, reloadConfig, offers, fileTimeoutMs } = options;
   for (const warning of unknownVariables()) log.warn(warning);
   const parts = new Parts(log);
   try {
     const { store } = await parts.start(openStores(edges, config, log));
-    const context = createContext(config, store, { log, reloadConfig, offers });
-    const { state, supervisor, services } = context;
+    const context = createContext(config, store, { log, reloadConfig, offers, fileTimeoutMs });
+    const { state, children, services } = context;
     await parts.start(closeDispatcher(context));
     const sandbox = await openFiles(edges, context, options);
     const http = await parts.start(openHttp(context, sandbox));
@@ -92,7 +94,7 @@ export async function serve(edges: Edges, config: Config, options: ServeOptions 
     }
     const { device } = await parts.start(startWork(context));
     if (config.workers > 0) await warnOfMissingMatte(config, log);
-    await parts.start(followChosenBundles(config, reloadConfig, supervisor, log));
+    await parts.start(followChosenBundles(config, reloadConfig, children, log));
     await parts.start({ stop: startHousekeeping({ db: store.db, ...store.files }, config, log) });
     await parts.start(accept(context, http));
     if (state.bucketUrl !== undefined && sandbox) void warnOfHiddenModels(context, sandbox);
@@ -195,31 +197,34 @@ async function openHttp(
   };
 }
 
-/** Starts the runners, the deliveries, and listening for other servers. */
+/** Starts the worker, the deliveries, and listening for other servers. */
 async function startWork({
   config,
   state,
-  supervisor,
+  worker,
   delivery,
   wakeReaders,
   wakeup,
 }: ServerContext): Promise<Started & { device: RunnerDevice | undefined }> {
   let stopListening = async () => {};
   const stop = async (graceMs: number) => {
-    // Concurrently, so that no runner claims another job in the meantime.
-    const drained = Promise.all([supervisor.drain(graceMs), stopListening()]);
+    const drained = Promise.all([worker.drain(graceMs), stopListening()]);
     // Delivers the last events of jobs that finish during the drain. A delivery may take 21 s, so none starts in its
     // second half.
     await Promise.race([drained, pause(graceMs / 2, undefined, { ref: false })]);
     await Promise.all([drained, delivery.stop()]);
   };
   try {
-    const device = await supervisor.start();
+    const device = await worker.start();
     // Without configured rates, the only instance is this machine's device, at rate 0.
     const instance = config.instance ?? device?.provider;
     if (!config.rates && instance) state.rates = { [instance]: 0 };
     await delivery.start();
-    stopListening = wakeup.listen({ job_waiting: () => supervisor.wake(), event_recorded: wakeReaders });
+    stopListening = wakeup.listen({
+      job_waiting: () => worker.wake(),
+      job_canceled: () => worker.checkLeases(),
+      event_recorded: wakeReaders,
+    });
     return { device, stop };
   } catch (error) {
     await stop(0);

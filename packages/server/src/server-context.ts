@@ -1,7 +1,5 @@
-import { limits } from '@gen3d/schema';
 import type { Logger } from 'pino';
 import type { Agent } from 'undici';
-import { guardedAgent } from './base/net/guarded-agent.js';
 import { chooseBundles } from './chosen-bundles.js';
 import type { Config } from './config.js';
 import { KeyUse } from './data/accounts/api-keys.js';
@@ -14,7 +12,7 @@ import { firstInQueue } from './data/jobs/claim.js';
 import { jobEstimate } from './data/jobs/reservations.js';
 import { Endpoints, SecretBox } from './data/webhooks/endpoints.js';
 import { readEventStates } from './data/webhooks/job-events.js';
-import { createSupervisor } from './parts.js';
+import { userUrlAgent } from './parts.js';
 import { Cursors } from './web/answers/cursors.js';
 import { EventFeed } from './web/answers/event-feed.js';
 import { JobEstimates, queueHeadSize } from './web/answers/job-estimates.js';
@@ -23,8 +21,9 @@ import { createSlots } from './web/guards/slots.js';
 import { Metrics } from './web/metrics.js';
 import type { Services } from './web/routes/services.js';
 import { BundleManager, type BundleManagerOptions } from './work/bundles/bundle-manager.js';
-import type { Supervisor } from './work/processes/supervisor.js';
+import { Children } from './work/children.js';
 import { Delivery } from './work/webhooks/delivery.js';
+import { Worker, type WorkerOptions } from './work/worker.js';
 
 /** Values that become known while a server starts. */
 export interface ServerState {
@@ -50,7 +49,8 @@ export interface ServerContext {
   delivery: Delivery;
   /** Wakes what waits for events in this process: deliveries and streams. */
   wakeReaders: () => void;
-  supervisor: Supervisor;
+  children: Children;
+  worker: Worker;
   bundleManager: BundleManager;
   /** The services that routes use, except the sandbox, which is opened later. */
   services: Omit<Services, 'sandbox' | 'assetsFolder'>;
@@ -59,18 +59,19 @@ export interface ServerContext {
 export function createContext(
   config: Config,
   store: Store,
-  { log, reloadConfig, offers }: { log: Logger } & Pick<BundleManagerOptions, 'reloadConfig' | 'offers'>,
+  {
+    log,
+    reloadConfig,
+    offers,
+    fileTimeoutMs,
+  }: Pick<BundleManagerOptions, 'log' | 'reloadConfig' | 'offers'> & Pick<WorkerOptions, 'fileTimeoutMs'>,
 ): ServerContext {
   const { db, dirs, files, keyRing, kind } = store;
   const state: ServerState = { ready: false, url: '', bucketUrl: undefined, rates: config.rates ?? {} };
   const assetsUrl = () => config.assetsUrl ?? state.bucketUrl ?? `${state.url}/assets`;
   const metrics = new Metrics(db, config.dataDir);
   const endpoints = new Endpoints(db, new SecretBox(keyRing));
-  const dispatcher = guardedAgent({
-    allowPrivateNetwork: config.allowPrivateNetwork,
-    denyNetwork: config.denyNetwork,
-    connectTimeoutMs: limits.webhookTimeoutMs,
-  });
+  const dispatcher = userUrlAgent(config);
   const delivery = new Delivery({
     db,
     endpoints,
@@ -91,21 +92,28 @@ export function createContext(
     wakeReaders();
     wakeup.notify('event_recorded');
   };
-  const jobEstimates = new JobEstimates(() => firstInQueue(db, queueHeadSize));
-  const { supervisor, announceJob } = createSupervisor({
+  const children = new Children({ config, db, onCrash: (how) => metrics.runnerCrashes.inc({ how }), log });
+  const worker = new Worker({
     config,
-    log,
     db,
-    metrics,
-    wakeup,
+    ...files,
+    dispatcher,
+    children,
+    observer: metrics,
     onEvent,
-    onJobMessage: (message) => jobEstimates.record(message),
+    onPrepared: () => wakeup.notify('job_waiting'),
+    fileTimeoutMs,
+    log,
   });
+  const jobEstimates = new JobEstimates(
+    (jobId) => worker.runningStage(jobId),
+    () => firstInQueue(db, queueHeadSize),
+  );
   const bundleManager = new BundleManager({
     config,
     choose: (choice) => chooseBundles(config.dataDir, choice),
     reloadConfig,
-    runners: supervisor,
+    runners: children,
     offers,
     log,
   });
@@ -116,7 +124,6 @@ export function createContext(
     metrics,
     endpoints,
     eventFeed,
-    onEvent,
     jobEstimates,
     bundleManager,
     assetsUrl,
@@ -140,8 +147,15 @@ export function createContext(
     },
     isReady: () => state.ready,
     checkAssets: files.ping,
+    filesHang: () => worker.filesHang,
     onJobCreated: () => {
-      announceJob();
+      worker.wake();
+      wakeup.notify('job_waiting');
+      onEvent();
+    },
+    onJobCanceled: () => {
+      worker.checkLeases();
+      wakeup.notify('job_canceled');
       onEvent();
     },
   };
@@ -155,7 +169,8 @@ export function createContext(
     wakeup,
     delivery,
     wakeReaders,
-    supervisor,
+    children,
+    worker,
     bundleManager,
     services,
   };

@@ -75,7 +75,6 @@ test('an image becomes a GLB and a thumbnail at permanent URLs, and is charged b
   const inEngine = stages.slice(1, -1).reduce((sum, { ms }) => sum + ms, 0);
   expect(inEngine).toBeGreaterThan(0);
   expect(inEngine).toBeLessThanOrEqual(charges[0]!.inference_ms! + allStages.length);
-  // The runner's message reaches the server a moment after its write to the database.
   const metrics = await until(async () => {
     const text = String((await server.call('GET', '/metrics')).body);
     return text.includes('gen3d_inference_duration_seconds_count 1') && text;

@@ -2,7 +2,6 @@
 // each failure is followed by the start of another runner.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { CreateJobResponse, Task } from '@gen3d/schema';
 import { expect, onTestFinished, test } from 'vitest';
 import { writeBallBundle, writeMatteBundle } from '../../engine/src/bundle/bundle.fixture.js';
@@ -10,11 +9,9 @@ import { currentTime } from '../src/data/db/time.js';
 import { openDataDir } from '../src/data/installation/data-dir.js';
 import { liveRunners } from '../src/data/runners/registry.js';
 import { asDataUri, ballPhoto } from './ball-photo.js';
-import { spawnServer } from './faults/server-process.js';
+import { spawnServer, withFailingDevice } from './faults/server-process.js';
 import { newInstallation, temporaryFolder, until } from './kit.js';
 import { openDatabase } from './open-database.js';
-
-const preload = fileURLToPath(new URL('failing-device.cjs', import.meta.url));
 
 test('a job whose device fails is charged for the CPU, and a new process tries the device again', {
   timeout: 300_000,
@@ -33,7 +30,7 @@ test('a job whose device fails is charged for the CPU, and a new process tries t
     instance: 'g6e',
     bootstrapBalanceUsd: 1_000,
   };
-  const server = spawnServer(settings, { NODE_OPTIONS: `--require ${preload}`, DEVICE_FAILS: deviceFails });
+  const server = spawnServer(settings, withFailingDevice({ DEVICE_FAILS: deviceFails }));
   onTestFinished(() => server.kill());
   const db = openDatabase(openDataDir(installation).database);
   onTestFinished(() => db.destroy());
@@ -60,11 +57,11 @@ test('a job whose device fails is charged for the CPU, and a new process tries t
   writeFileSync(deviceFails, '');
   await makeModel();
   // After the first failure a new process tries the device again. After the second it stays on the CPU for a while.
-  await until(async () => server.timesLogged('runner exited normally; restarting it') === 1, 120_000);
+  await until(async () => server.timesLogged('replacing the runner') === 1, 120_000);
   await shows('dml', 'g6e');
   await makeModel();
   await shows('cpu', 'cpu');
-  expect(server.timesLogged('runner exited normally; restarting it')).toBe(1);
+  expect(server.timesLogged('replacing the runner')).toBe(1);
 
   const charges = await db.selectFrom('ledger').selectAll().where('kind', '=', 'charge').orderBy('id').execute();
   expect(charges.map(({ instance }) => instance)).toEqual(['g6e', 'cpu', 'cpu']);

@@ -21,8 +21,10 @@ function recordNetwork(folder: string) {
   if (hasCompiler) {
     const library = join(folder, 'record-network.so');
     const source = fileURLToPath(new URL('record-network.c', import.meta.url));
-    execFileSync('cc', ['-shared', '-fPIC', '-o', library, source, '-ldl']);
-    Object.assign(env, { LD_PRELOAD: library, NETWORK_RECORD: file });
+    // The path is compiled in, because children get few variables.
+    const record = `-DNETWORK_RECORD=${JSON.stringify(file)}`;
+    execFileSync('cc', ['-shared', '-fPIC', record, '-o', library, source, '-ldl']);
+    Object.assign(env, { LD_PRELOAD: library });
   }
   return { env, recorded: () => readFileSync(file, 'utf8') };
 }

@@ -1,10 +1,13 @@
-import { rmSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { closeSync, openSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { newUlid } from '../src/base/ids.js';
 import type { Db } from '../src/data/db/database.js';
 import { currentTime } from '../src/data/db/time.js';
 import { openDataDir } from '../src/data/installation/data-dir.js';
 import { announce } from '../src/data/runners/registry.js';
-import { startServer, type TestServer, until } from './kit.js';
+import { newAccount, newJob, startServer, type TestServer, until } from './kit.js';
 import { openDatabase } from './open-database.js';
 
 function databaseOf({ config }: TestServer): Db {
@@ -61,3 +64,30 @@ test('/readyz ignores runners with an old heartbeat', async () => {
   await announce(db, runner, 0, currentTime(db));
   expect((await server.call('GET', '/readyz', undefined, null)).status).toBe(503);
 });
+
+test.skipIf(process.platform === 'win32')(
+  '/readyz is 503 while a file system does not respond, and then 200',
+  async () => {
+    const server = await startServer({ workers: 1 }, { fileTimeoutMs: 500 });
+    const db = databaseOf(server);
+    const id = newUlid();
+    // Reading a pipe blocks until another process writes.
+    const path = join(openDataDir(server.config).inputs, id);
+    execFileSync('mkfifo', [path]);
+    await newJob(db, await newAccount(db), { id, prepared: 0, image_url: null, created_at: Date.now() });
+    const readyz = (status: number) =>
+      until(async () => {
+        const response = await server.call('GET', '/readyz', undefined, null);
+        return response.status === status && response.body;
+      });
+    expect(await readyz(503)).toEqual({
+      status: 'not ready',
+      checks: { ...ok, assets: 'a file system does not respond' },
+    });
+    // The API still responds, and says that this process works.
+    expect((await server.call('GET', '/healthz', undefined, null)).status).toBe(200);
+    expect((await server.call('GET', '/v1/jobs')).status).toBe(200);
+    closeSync(openSync(path, 'r+'));
+    expect(await readyz(200)).toEqual({ status: 'ready', checks: ok });
+  },
+);

@@ -1,15 +1,32 @@
-/**
- * Removes the settings of gen3d, which include the server key and the first API key, from the environment of processes
- * that handle untrusted data. These processes get the settings they need over IPC.
- */
-export const withoutSettings = (env: NodeJS.ProcessEnv): NodeJS.ProcessEnv =>
-  Object.fromEntries(Object.entries(env).filter(([name]) => !name.toUpperCase().startsWith('GEN3D_')));
+/** A child process gets the variables that are listed here and no others, because any other may hold a secret. */
+const everywhere = ['PATH', 'HOME', 'LANG', 'TZ', 'TMPDIR', 'TMP', 'TEMP', 'SystemRoot', 'LD_LIBRARY_PATH'];
 
-/** Node and libvips need these variables. All others are left out, because they may hold secrets. */
-const passedVariables = ['PATH', 'HOME', 'LANG', 'TMPDIR', 'TMP', 'TEMP', 'SystemRoot', 'LD_LIBRARY_PATH'];
+/** Node, the runtime of the networks, and the drivers of graphics cards read these. */
+const forNetworks = [
+  ...['NODE_OPTIONS', 'LD_PRELOAD', 'OMP_NUM_THREADS', 'ORT_DISABLE_TELEMETRY'],
+  ...['CUDA_VISIBLE_DEVICES', 'CUDA_DEVICE_ORDER', 'CUDA_CACHE_PATH', 'CUDA_MODULE_LOADING'],
+  ...['NVIDIA_VISIBLE_DEVICES', 'NVIDIA_DRIVER_CAPABILITIES', 'ROCR_VISIBLE_DEVICES', 'HIP_VISIBLE_DEVICES'],
+  ...['VK_ICD_FILENAMES', 'VK_DRIVER_FILES', 'MESA_VK_DEVICE_SELECT', 'DRI_PRIME', 'HSA_OVERRIDE_GFX_VERSION'],
+  ...['XDG_RUNTIME_DIR', 'XDG_CACHE_HOME', 'XDG_DATA_DIRS', 'DISPLAY', 'WAYLAND_DISPLAY'],
+  ...['USERPROFILE', 'APPDATA', 'LOCALAPPDATA', 'ProgramData', 'ProgramFiles', 'SystemDrive', 'windir', 'ComSpec'],
+];
 
-/** Returns the environment of processes that read files of others and need no secrets. */
-export function bareEnvironment(): NodeJS.ProcessEnv {
-  const entries = passedVariables.map((name) => [name, process.env[name]] as const);
+/** A pull downloads, possibly through a proxy, and the token is for the host that it downloads from. */
+const forDownloads = [
+  ...['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy', 'NO_PROXY', 'no_proxy'],
+  ...['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR', 'HF_ENDPOINT', 'HF_TOKEN'],
+];
+
+function picked(names: readonly string[]): NodeJS.ProcessEnv {
+  const entries = names.map((name) => [name, process.env[name]] as const);
   return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
 }
+
+/** The environment of processes that read files of others. */
+export const bareEnvironment = (): NodeJS.ProcessEnv => picked(everywhere);
+
+/** The environment of processes that run networks. */
+export const runnerEnvironment = (): NodeJS.ProcessEnv => picked([...everywhere, ...forNetworks]);
+
+/** The environment of processes that pull bundles, and test them. */
+export const pullEnvironment = (): NodeJS.ProcessEnv => picked([...everywhere, ...forNetworks, ...forDownloads]);

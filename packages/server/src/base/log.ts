@@ -14,7 +14,8 @@ export const isLogForPeople = ({ logFormat }: LogSettings): boolean =>
 export const routineLevel = (settings: LogSettings): 'debug' | 'info' => (isLogForPeople(settings) ? 'debug' : 'info');
 
 /** Logs go to stderr, because stdout is for results. They never contain keys, secrets or bodies. */
-export function createLog(settings: LogSettings, level = settings.logLevel ?? 'info'): Logger {
+export function createLog(settings: LogSettings): Logger {
+  const { logLevel: level = 'info' } = settings;
   const destination = isLogForPeople(settings)
     ? pretty({
         destination: 2,
@@ -29,7 +30,7 @@ export function createLog(settings: LogSettings, level = settings.logLevel ?? 'i
 }
 
 const inSentence = ['label', 'jobId', 'inferenceMs', 'code', 'reason', 'detail'];
-const forPrograms = ['runner', 'preparer', 'attempt', 'trace_id', 'bundle'];
+const forPrograms = ['runner', 'attempt', 'trace_id', 'bundle'];
 
 /**
  * Adds the fields that people look for to a record's message, such as

@@ -2,22 +2,21 @@ import { existsSync } from 'node:fs';
 import { ConfigError } from '../base/errors.js';
 import { createLog } from '../base/log.js';
 import type { Config } from '../config.js';
-import type { Wakeup } from '../data/db/database.js';
 import { dataDirOf } from '../data/installation/data-dir.js';
 import type { Edges } from '../data/installation/edges.js';
 import { openTables } from '../data/installation/open-stores.js';
 import {
-  createSupervisor,
   followChosenBundles,
   openMetricsPort,
   Parts,
-  type Started,
   unknownVariables,
+  userUrlAgent,
   warnOfMissingMatte,
 } from '../parts.js';
 import type { ServeOptions, Server } from '../serve.js';
 import { Metrics } from '../web/metrics.js';
-import type { Supervisor } from '../work/processes/supervisor.js';
+import { Children } from '../work/children.js';
+import { Worker } from '../work/worker.js';
 import { requireLocation } from './location.js';
 import { isPostgresUrl } from './postgres/connections.js';
 
@@ -33,7 +32,7 @@ function checkWorkerConfig(config: Config): void {
   );
 }
 
-/** Starts more runners for a server's database. Resolves when they are ready. */
+/** Starts the worker of a machine without an API, for a server's database. Resolves when its runners are ready. */
 export async function worker(
   edges: Edges,
   config: Config,
@@ -47,16 +46,31 @@ export async function worker(
     await parts.start({ stop: () => db.destroy() });
     const metrics = new Metrics(db, config.dataDir);
     const wakeup = kind.wakeup(db, dirs.database);
-    const onEvent = () => wakeup.notify('event_recorded');
-    const { supervisor } = createSupervisor({ config, log, db, metrics, wakeup, onEvent });
     const files = await edges.openFileStores(dirs, config);
     await files.check();
     await requireLocation({ db, dirs, files }, log);
     let ready = false;
     await parts.start(openMetricsPort({ config, db, metrics, isReady: () => ready, log }));
-    await parts.start(startRunners(supervisor, wakeup));
+    const dispatcher = userUrlAgent(config);
+    await parts.start({ stop: () => dispatcher.close(), abort: () => dispatcher.destroy() });
+    const children = new Children({ config, db, onCrash: (how) => metrics.runnerCrashes.inc({ how }), log });
+    const worker = new Worker({
+      config,
+      db,
+      ...files,
+      dispatcher,
+      children,
+      observer: metrics,
+      onEvent: () => wakeup.notify('event_recorded'),
+      onPrepared: () => wakeup.notify('job_waiting'),
+      log,
+    });
+    let stopListening = async () => {};
+    await parts.start({ stop: async (graceMs) => void (await Promise.all([worker.drain(graceMs), stopListening()])) });
+    await worker.start();
+    stopListening = wakeup.listen({ job_waiting: () => worker.wake(), job_canceled: () => worker.checkLeases() });
     await warnOfMissingMatte(config, log);
-    await parts.start(followChosenBundles(config, reloadConfig, supervisor, log));
+    await parts.start(followChosenBundles(config, reloadConfig, children, log));
     ready = true;
     await parts.start({
       stop() {
@@ -68,18 +82,4 @@ export async function worker(
     await parts.stop({ graceMs: 0 });
     throw error;
   }
-}
-
-async function startRunners(supervisor: Supervisor, wakeup: Wakeup): Promise<Started> {
-  await supervisor.start().catch(async (error: unknown) => {
-    await supervisor.drain(0);
-    throw error;
-  });
-  const stopListening = wakeup.listen({ job_waiting: () => supervisor.wake() });
-  return {
-    async stop(graceMs) {
-      // Stops both concurrently, so that no runner claims another job in the meantime.
-      await Promise.all([supervisor.drain(graceMs), stopListening()]);
-    },
-  };
 }

@@ -10,9 +10,10 @@ import { ping } from '../data/db/open.js';
 import { currentTime } from '../data/db/time.js';
 import { isUnavailable } from '../data/db/unavailable.js';
 import { openJobsByStatus } from '../data/jobs/counts.js';
+import type { StageTimes } from '../data/jobs/stage-times.js';
 import { liveRunners } from '../data/runners/registry.js';
 import { outboxCounts } from '../data/webhooks/outbox.js';
-import type { JobMessage } from '../work/processes/messages.js';
+import type { JobObserver } from '../work/active-jobs.js';
 
 /** Serves `GET /metrics`, in Prometheus' text format. */
 export function metricsText(metrics: Metrics): RequestHandler {
@@ -28,7 +29,7 @@ const methods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DEL
 const maxRequestSeries = 1_000;
 
 /** Collects the metrics of a server. Each server has its own registry, so that two in one process do not mix. */
-export class Metrics {
+export class Metrics implements JobObserver {
   readonly registry = new Registry();
 
   readonly #requestDuration = new Histogram({
@@ -73,13 +74,13 @@ export class Metrics {
 
   readonly leaseTakeovers = new Counter({
     name: 'gen3d_lease_takeovers_total',
-    help: 'Jobs that this process and its children took over from a runner or preparer whose lease had expired',
+    help: 'Jobs that this process took over from another one whose lease had expired',
     registers: [this.registry],
   });
 
   readonly runnerCrashes = new Counter({
     name: 'gen3d_runner_crashes_total',
-    help: 'Runner and preparer processes of this process that crashed, or were killed because they hung',
+    help: 'Runner processes of this process that crashed, or were killed because they hung',
     labelNames: ['how'],
     registers: [this.registry],
   });
@@ -106,15 +107,22 @@ export class Metrics {
     this.#requestDuration.observe(known, seconds);
   }
 
-  /** Counts a message of a runner or preparer of this process. */
-  recordJobMessage(message: JobMessage): void {
-    if (message.type === 'claimed' && message.takenOver) this.leaseTakeovers.inc();
-    if (message.type === 'inferring' && message.attempt === 1) this.queueWait.observe(message.waitedMs / 1_000);
-    if (message.type !== 'finished') return;
-    this.jobsFinished.inc({ status: message.status });
-    if (message.status !== 'SUCCEEDED') return;
-    this.inferenceDuration.observe(message.inferenceMs / 1_000);
-    for (const [stage, ms] of Object.entries(message.stageTimes)) this.stageDuration.observe({ stage }, ms / 1_000);
+  claimed(takenOver: boolean): void {
+    if (takenOver) this.leaseTakeovers.inc();
+  }
+
+  waited(ms: number): void {
+    this.queueWait.observe(ms / 1_000);
+  }
+
+  succeeded(inferenceMs: number, stageTimes: StageTimes): void {
+    this.jobsFinished.inc({ status: 'SUCCEEDED' });
+    this.inferenceDuration.observe(inferenceMs / 1_000);
+    for (const [stage, ms] of Object.entries(stageTimes)) this.stageDuration.observe({ stage }, ms / 1_000);
+  }
+
+  failed(): void {
+    this.jobsFinished.inc({ status: 'FAILED' });
   }
 
   /** Writes the text of `/metrics`, which is cached for a second because some of it is counted in the database. */

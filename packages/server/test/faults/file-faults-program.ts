@@ -16,6 +16,7 @@ import {
 import { join } from 'node:path';
 import { sql } from 'kysely';
 import pino from 'pino';
+import { guardedAgent } from '../../src/base/net/guarded-agent.js';
 import { dayMs } from '../../src/base/time.js';
 import { createAccount, deleteAccount } from '../../src/data/accounts/accounts.js';
 import { FolderAssetStore } from '../../src/data/assets/folder-store.js';
@@ -35,7 +36,9 @@ import {
 import { outcomeOfJob } from '../../src/data/jobs/job-store.js';
 import { finishPreparation, reap } from '../../src/data/jobs/lifecycle.js';
 import { needsInput } from '../../src/data/jobs/retry.js';
-import { type ModelMaker, Runner } from '../../src/work/runner/runner.js';
+import { Runner } from '../../src/work/runner/runner.js';
+import type { ModelMaker } from '../../src/work/runner/runner-protocol.js';
+import { Worker } from '../../src/work/worker.js';
 import { asDataUri, ballPhoto } from '../ball-photo.js';
 import { openDatabase } from '../open-database.js';
 import { clock } from './fake-clock.js';
@@ -71,7 +74,11 @@ const engine: ModelMaker = {
     deviceMs: 1,
     stats: { bundle: 'inflate', warnings: [], outlineOverlap: undefined, stageMs: { matte: 100 } },
   }),
+  ended: new Promise(() => {}),
+  pid: process.pid,
+  kill() {},
 };
+const dispatcher = guardedAgent({ allowPrivateNetwork: true, connectTimeoutMs: 10_000 });
 const photo = ballPhoto(16);
 const request = {
   type: 'image-to-3d' as const,
@@ -91,35 +98,55 @@ const open = (): Open => ({
   assets: new FolderAssetStore(join(dataDir, 'assets')),
 });
 
-/** Works on one job, as a runner process does; it exits when something that it does not expect has failed. */
+/** Works on one job, as a worker does, until it has ended or something that it does not expect has failed. */
 async function infer({ db, inputs, assets }: Open): Promise<void> {
   const next = db.selectFrom('jobs').select('id').where('finished_at', 'is', null).where('prepared', '=', 1);
   if (!(await next.executeTakeFirst())) return;
-  const log = pino({}, { write: (line: string) => void (JSON.parse(line).level >= 50 && runner.retire()) });
-  const runner: Runner = new Runner({
-    name: 'runner',
+  let end = () => {};
+  const ended = new Promise<void>((resolve) => {
+    end = resolve;
+  });
+  const log = pino({}, { write: (line: string) => void (JSON.parse(line).level >= 50 && end()) });
+  const runner = new Runner(engine);
+  runner.becomeReady({ provider: 'cpu', slots: 1 }, 'cpu');
+  let isFree = true;
+  const worker = new Worker({
+    config: { preparations: 0, leaseSeconds: 30, rates: { cpu: 0.002 }, resolution: 32, textureSize: 256 },
     db,
-    engine,
-    slots: 1,
-    meshOptions: { resolution: 32, textureSize: 256 },
     inputs,
     assets,
-    leaseMs: 30_000,
-    stageTimeoutMs: 60_000,
-    instance: () => 'cpu',
-    rate: async () => 0.002,
-    shouldRestart: () => true,
-    notify: () => {},
+    dispatcher,
+    children: {
+      start: async () => ({ provider: 'cpu', slots: 1 }),
+      decode: () => Promise.reject(new Error('nothing is prepared here')),
+      nextRunner: () => {
+        if (!isFree && runner.idle) end();
+        return isFree && runner.free > 0 ? runner : undefined;
+      },
+      stop: async () => {},
+    },
+    observer: {
+      claimed: () => {
+        isFree = false;
+      },
+      waited() {},
+      succeeded() {},
+      failed() {},
+    },
+    onEvent: () => {},
+    onPrepared: () => {},
     log,
   });
   // It waits for a job that it cannot claim.
-  const timer = setTimeout(() => runner.retire(), 3_000);
-  await runner.run();
+  const timer = setTimeout(end, 3_000);
+  await worker.start();
+  await ended;
   clearTimeout(timer);
+  await worker.drain(60_000);
 }
 
 async function prepare({ db, inputs }: Open): Promise<void> {
-  const job = await claimForPreparation(db, { runner: 'preparer', now: Date.now(), leaseMs: 30_000, maxPrepared: 8 });
+  const job = await claimForPreparation(db, { runner: 'machine', now: Date.now(), leaseMs: 30_000, maxPrepared: 8 });
   if (!job) return;
   await inputs.replace(job.id, photo);
   await finishPreparation(db, job.lease, 1, Date.now());

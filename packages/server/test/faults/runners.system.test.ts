@@ -2,7 +2,6 @@
 import { readdir } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { CreateJobResponse, Task } from '@gen3d/schema';
 import { sql } from 'kysely';
 import { expect, onTestFinished, test } from 'vitest';
@@ -11,13 +10,11 @@ import { openDataDir } from '../../src/data/installation/data-dir.js';
 import { asDataUri, ballPhoto } from '../ball-photo.js';
 import { newInstallation, onPostgres, temporaryFolder, until } from '../kit.js';
 import { openDatabase } from '../open-database.js';
-import { type ServerProcess, spawnServer } from './server-process.js';
+import { type ServerProcess, spawnServer, spawnWorker, withFailingDevice } from './server-process.js';
 
 const photoJob = (photo: Buffer) => ({ type: 'image-to-3d', input: { image_urls: [asDataUri(photo)] } });
 const quickJob = photoJob(ballPhoto(160, 0.1));
 const ballJob = photoJob(ballPhoto());
-
-const crashingDevice = fileURLToPath(new URL('../failing-device.cjs', import.meta.url));
 
 async function start(settings: Record<string, unknown>): Promise<ServerProcess> {
   const server = spawnServer({ ...(await newInstallation()), ...settings });
@@ -48,7 +45,6 @@ test('a killed runner is started again after increasing pauses, which start over
   };
   expect([await kill(), await kill(), await kill(), await kill()]).toEqual([250, 500, 1_000, 2_000]);
   expect((await finished(server, await create(server))).status).toBe('SUCCEEDED');
-  // The runner's message reaches the server a moment after its write to the database.
   await until(async () => {
     const { body } = await server.call('GET', '/metrics', undefined, null);
     return String(body).includes('gen3d_inference_duration_seconds_count 1');
@@ -56,11 +52,19 @@ test('a killed runner is started again after increasing pauses, which start over
   expect([await kill(), await kill()]).toEqual([250, 500]);
 });
 
-test('a runner that is suspended while it stores a model loses the job, and then leaves the next model alone', {
+test('a machine that is suspended while it stores a model loses the job, and then leaves the next model alone', {
   timeout: 180_000,
 }, async () => {
   const installation = await newInstallation();
-  const server = await start({ ...installation, workers: 2, leaseSeconds: 2, bootstrapBalanceUsd: 10 });
+  const settings = { ...installation, workers: 1, leaseSeconds: 2, bootstrapBalanceUsd: 10 };
+  const server = await start({ ...settings, workers: 0 });
+  const machine = async () => {
+    const worker = spawnWorker(settings);
+    onTestFinished(() => worker.kill());
+    await worker.ready;
+    return worker;
+  };
+  const suspended = await machine();
   const { database, assets } = openDataDir(installation);
   const db = openDatabase(database);
   onTestFinished(() => db.destroy());
@@ -76,34 +80,33 @@ test('a runner that is suspended while it stores a model loses the job, and then
       })
       .catch(() => false);
 
-  /** Suspends the runner of a job while it stores the model. Returns undefined if the runner was too fast. */
+  /** Suspends the machine while it stores the job's model. Returns false if it was too fast. */
   const suspendWhileStoring = async (id: string) => {
     for (;;) {
       const names = await readdir(join(assets, '.unsettled')).catch(() => []);
       if (names.some((name) => name.startsWith(id))) break;
-      if ((await row(id)).finished_at !== null) return undefined;
+      if ((await row(id)).finished_at !== null) return false;
     }
-    const pid = server.pidOf((await row(id)).runner ?? '');
-    if (pid === undefined) return undefined;
-    process.kill(pid, 'SIGSTOP');
-    onTestFinished(() => void process.kill(pid, 'SIGCONT'));
-    // Not inside a transaction: there, the runner would lock the database for as long as it is suspended.
-    if ((await canWrite(id)) && (await row(id)).finished_at === null) return pid;
-    process.kill(pid, 'SIGCONT');
-    return undefined;
+    process.kill(suspended.pid!, 'SIGSTOP');
+    onTestFinished(() => void process.kill(suspended.pid!, 'SIGCONT'));
+    // Not inside a transaction: there, the machine would lock the database for as long as it is suspended.
+    if ((await canWrite(id)) && (await row(id)).finished_at === null) return true;
+    process.kill(suspended.pid!, 'SIGCONT');
+    return false;
   };
   let id = '';
-  const stopped = await until(async () => {
+  await until(async () => {
     id = await create(server);
     return suspendWhileStoring(id);
   }, 60_000);
+  await machine();
 
   const { status, model_urls } = await finished(server, id);
   expect(status).toBe('SUCCEEDED');
   const { attempt, model_key, thumbnail_key } = await row(id);
   expect(attempt).toBe(2);
-  process.kill(stopped, 'SIGCONT');
-  await until(async () => server.timesLogged('lost the lease of the job'), 60_000);
+  process.kill(suspended.pid!, 'SIGCONT');
+  await until(async () => suspended.timesLogged('lost the lease of the job'), 60_000);
   await until(async () => (await readdir(join(assets, '.unsettled'))).every((name) => !name.startsWith(id)));
   expect((await fetch(model_urls!.glb)).status).toBe(200);
   const names = await readdir(join(assets, id), { recursive: true });
@@ -111,6 +114,23 @@ test('a runner that is suspended while it stores a model loses the job, and then
   expect(files.sort()).toEqual([model_key, thumbnail_key].sort());
   const charges = db.selectFrom('ledger').selectAll().where('kind', '=', 'charge').where('job_id', '=', id);
   expect(await charges.execute()).toHaveLength(1);
+});
+
+test('a runner that is suspended is killed when it has been silent for the time of a lease, and its job is repeated', {
+  timeout: 180_000,
+}, async () => {
+  const installation = await newInstallation();
+  const settings = { ...installation, workers: 1, leaseSeconds: 3, resolution: 128, bootstrapBalanceUsd: 10 };
+  const server = await start(settings);
+  const id = await create(server, ballJob);
+  await until(async () => {
+    const { body } = await server.call('GET', `/v1/jobs/${id}`);
+    return Task.parse(body).status === 'IN_PROGRESS';
+  });
+  process.kill(server.runnerPid()!, 'SIGSTOP');
+  await until(async () => server.logged('runner crashed').length > 0);
+  expect(server.logged('runner crashed')[0]).toMatchObject({ problem: expect.stringContaining('did not respond') });
+  expect(await finished(server, id)).toMatchObject({ status: 'SUCCEEDED' });
 });
 
 test('a photo that crashes the engine costs other jobs at most one attempt', { timeout: 300_000 }, async () => {
@@ -124,7 +144,7 @@ test('a photo that crashes the engine costs other jobs at most one attempt', { t
       matte: await writeMatteBundle(folder, 'bright'),
       device: 'dml',
     },
-    { NODE_OPTIONS: `--require ${crashingDevice}`, DEVICE_CRASHES: '1' },
+    withFailingDevice({ DEVICE_CRASHES: '1' }),
   );
   onTestFinished(() => server.kill());
   await server.ready;

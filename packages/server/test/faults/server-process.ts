@@ -1,22 +1,22 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { type ApiResponse, callServer, smallModels } from '../kit.js';
+import { type ApiResponse, callServer, smallModels, temporaryFolder } from '../kit.js';
 
 export const firstApiKey = 'gen3d_0123456789012345678901234567890123456789';
 
 /** A process of `gen3d worker` or `gen3d serve`. */
 export interface WorkerProcess {
+  readonly pid: number | undefined;
   /** Resolves with the matched part of the ready line. Rejects if the process exits first. */
   ready: Promise<string>;
   /** Resolves when the process has exited. */
   ended: Promise<unknown>;
   /** The last runner that logged its start and no crash. */
   runnerPid(): number | undefined;
-  /** The last preparer that logged its start and no crash. */
-  preparerPid(): number | undefined;
   /** The process id of a runner, by its name in the leases. */
   pidOf(runner: string): number | undefined;
   /** Sends SIGKILL and resolves when the process has exited. Its children notice and exit. */
@@ -56,6 +56,20 @@ export function childrenOf(pid: number | undefined): number[] {
   }
 }
 
+/**
+ * An environment in which the device of failing-device.cjs exists. Children get few variables, NODE_OPTIONS among them,
+ * so the preloaded module sets those that it reads.
+ */
+export function withFailingDevice(variables: Record<string, string>): NodeJS.ProcessEnv {
+  const preload = join(temporaryFolder(), 'device.cjs');
+  const device = fileURLToPath(new URL('../failing-device.cjs', import.meta.url));
+  writeFileSync(
+    preload,
+    `Object.assign(process.env, ${JSON.stringify(variables)}); require(${JSON.stringify(device)});`,
+  );
+  return { NODE_OPTIONS: `--require ${preload}` };
+}
+
 /** Starts the built server in a separate process, as `gen3d serve` does. It makes small models. `enter` prefixes the command. */
 export function spawnServer(
   settings: Record<string, unknown>,
@@ -93,7 +107,6 @@ function spawnScript(
   const ended = once(child, 'exit');
   let killed = false;
   let runnerPid: number | undefined;
-  let preparerPid: number | undefined;
   const pids = new Map<string, number>();
   const errors: string[] = [];
   const messages = new Map<string, Record<string, unknown>[]>();
@@ -107,8 +120,6 @@ function spawnScript(
       pids.set(entry.runner, entry.pid);
     }
     if (entry.msg === 'runner crashed') runnerPid = undefined;
-    if (entry.msg === 'preparer is ready') preparerPid = entry.pid;
-    if (entry.msg === 'preparer crashed') preparerPid = undefined;
     if (entry.level >= 50) errors.push(line);
   });
   const ready = new Promise<string>((resolve, reject) => {
@@ -121,10 +132,10 @@ function spawnScript(
   // Tests that kill the process during its start do not await this.
   ready.catch(() => {});
   return {
+    pid: child.pid,
     ready,
     ended,
     runnerPid: () => runnerPid,
-    preparerPid: () => preparerPid,
     pidOf: (runner) => pids.get(runner),
     timesLogged: (message) => messages.get(message)?.length ?? 0,
     logged: (message) => messages.get(message) ?? [],

@@ -45,7 +45,7 @@ const plan = fc.sample(
   fc.record({
     kills: fc.array(
       fc.record({
-        target: fc.constantFrom('api' as const, 'worker' as const, 'runner' as const, 'preparer' as const),
+        target: fc.constantFrom('api' as const, 'worker' as const, 'runner' as const),
         index: fc.nat({ max: 5 }),
         /** Whether to kill after the process is ready again; otherwise, it may be killed during its start. */
         whenReady: fc.boolean(),
@@ -239,7 +239,7 @@ test(`${jobCount} jobs on two API servers and three workers survive ${kills} kil
   const faultIsDue = (index: number, count: number) =>
     waitUntil(() => polled.size >= ((index + 1) * jobCount) / (count + 1));
 
-  const killCounts = { api: 0, worker: 0, runner: 0, preparer: 0 };
+  const killCounts = { api: 0, worker: 0, runner: 0 };
   const kill = async () => {
     for (const [index, fault] of plan.kills.entries()) {
       await faultIsDue(index, kills);
@@ -249,7 +249,6 @@ test(`${jobCount} jobs on two API servers and three workers survive ${kills} kil
       const restarted = among[fault.index % among.length]!;
       if (fault.whenReady) await restarted.ready();
       if (fault.target === 'runner') await waitUntil(() => killPid(restarted.process.runnerPid()));
-      else if (fault.target === 'preparer') await waitUntil(() => killPid(restarted.process.preparerPid()));
       else await restarted.process.kill();
       killCounts[fault.target]++;
     }

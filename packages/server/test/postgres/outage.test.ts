@@ -10,11 +10,11 @@ import { newUlid } from '../../src/base/ids.js';
 import { FolderAssetStore } from '../../src/data/assets/folder-store.js';
 import { migrate } from '../../src/data/db/open.js';
 import { FolderInputStore } from '../../src/data/inputs/folder-store.js';
-import type { FromChild } from '../../src/work/processes/messages.js';
-import { Runner } from '../../src/work/runner/runner.js';
+import type { ModelMaker } from '../../src/work/runner/runner-protocol.js';
 import { ballPhoto } from '../ball-photo.js';
-import { newAccount, newJob, silent, startServer, temporaryFolder, until } from '../kit.js';
+import { newAccount, newJob, startServer, temporaryFolder, until } from '../kit.js';
 import { openDatabase } from '../open-database.js';
+import { inProcess, readyRunner, testWorker } from '../worker-kit.js';
 import { startCluster } from './cluster.js';
 
 /** Starts a server on its own PostgreSQL, and records its log. */
@@ -107,48 +107,41 @@ test('a job whose inference ends while PostgreSQL is unavailable is finished aft
   await migrate(db);
   const engine = await EnginePool.open({ bundle: 'inflate', matte: 'isnet', device: 'cpu', modelDirs: [] });
   onTestFinished(() => engine.close());
-  const messages: FromChild[] = [];
-  const received = (type: FromChild['type']) => until(async () => messages.some((message) => message.type === type));
+  const maker = inProcess(engine);
   let stopped = false;
-  const generate = engine.generate.bind(engine);
-  vi.spyOn(engine, 'generate').mockImplementation(async (photo, options) => {
-    await until(async () => stopped);
-    return generate(photo, options);
-  });
+  let isMade = false;
+  let isStarted = false;
+  const waiting: ModelMaker = {
+    ...maker,
+    async generate(...request) {
+      isStarted = true;
+      await until(async () => stopped);
+      return maker.generate(...request).finally(() => {
+        isMade = true;
+      });
+    },
+  };
   const inputs = new FolderInputStore(temporaryFolder());
   const assets = new FolderAssetStore(temporaryFolder());
-  const runner = new Runner({
-    name: 'runner',
-    db,
-    engine,
-    slots: 1,
-    meshOptions: { resolution: 32, textureSize: 256 },
-    inputs,
-    assets,
-    leaseMs: 60_000,
-    stageTimeoutMs: 60_000,
-    instance: () => 'g6e',
-    rate: async () => 0.002,
-    shouldRestart: () => false,
-    notify: (message) => messages.push(message),
-    log: silent,
-  });
+  const runner = readyRunner(waiting);
+  let hasSucceeded = false;
+  const succeeded = () => {
+    hasSucceeded = true;
+  };
+  const observer = { claimed() {}, waited() {}, failed() {}, succeeded };
+  const worker = testWorker({ db, inputs, assets, observer }, { runner, leaseMs: 60_000 });
   const id = newUlid();
   await inputs.replace(id, ballPhoto());
   await newJob(db, await newAccount(db), { id });
-  const running = runner.run();
-  onTestFinished(async () => {
-    runner.drain(0);
-    await running;
-  });
+  await worker.start();
 
-  await received('inferring');
+  await until(async () => isStarted);
   await cluster.stop();
   stopped = true;
-  await received('inferred');
-  expect(messages).not.toContainEqual(expect.objectContaining({ type: 'finished' }));
+  await until(async () => isMade);
+  expect(hasSucceeded).toBe(false);
   await cluster.start();
-  await received('finished');
+  await until(async () => hasSucceeded);
   const job = await db.selectFrom('jobs').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
   expect(job).toMatchObject({ status: 'SUCCEEDED', attempt: 1 });
   expect(await assets.read(job.model_key!)).toBeDefined();

@@ -351,7 +351,9 @@ test('a worker that shares only the database and the bucket with the server make
   const database = await newPostgresDatabase();
   const shared = { database, assets: `s3://${bucketName}/elsewhere`, s3Endpoint: s3.endpoint() };
   const server = await startServer({ ...shared, dataDir: temporaryFolder(), workers: 0 });
-  const elsewhere = { ...shared, ...smallModels, workers: 1, dataDir: temporaryFolder() };
+  // Without a warning that this machine has no sandbox.
+  const settings = { workers: 1, dataDir: temporaryFolder(), decoderSandbox: 'off' };
+  const elsewhere = { ...shared, ...smallModels, ...settings };
   const logged: string[] = [];
   const log = pino({ level: 'warn' }, { write: (line) => void logged.push(line) });
   const { close } = await worker(loadConfig({}, {}, elsewhere), { log });

@@ -114,7 +114,7 @@ export interface DatabaseIdentity {
 }
 
 /** Something happened that another process may be waiting for. */
-export type Notification = 'job_waiting' | 'event_recorded';
+export type Notification = 'job_waiting' | 'job_canceled' | 'event_recorded';
 
 /** Wakes the other processes of the database, without a guarantee: they also poll. */
 export interface Wakeup {

@@ -199,13 +199,13 @@ interface JobTable {
   finished_at: number | null;
   /** Number of claims in the current stage: preparation, then inference. */
   attempt: number;
-  /** Fences the writes of the runner or preparer that holds the lease: each one names this token. */
+  /** Fences the writes of the machine that holds the lease: each one names this token. */
   lease_token: string | null;
   /** No process claims the job until then: it is being worked on, or pauses between attempts. */
   lease_expires_at: number | null;
   /** How long the lease or the pause lasts from its last renewal on. */
   lease_ms: number | null;
-  /** The runner or preparer process that holds the lease. */
+  /** The runner that holds the lease; for a preparation, the machine. */
   runner: string | null;
   /** 1 once the job is prepared: its stored input is then a PNG of its pixels, and runners claim it. */
   prepared: number;

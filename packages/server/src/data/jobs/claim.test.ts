@@ -5,14 +5,14 @@ import {
   claim,
   claimForPreparation,
   everyAccount,
-  expireLeasesOf,
   firstInQueue,
   release,
   renew,
   type SkippedAccounts,
+  stagesWithJobs,
 } from './claim.js';
 import { JobFailure } from './failures.js';
-import { advance, cancel, fail, finishPreparation, LeaseLostError } from './lifecycle.js';
+import { advance, cancel, fail, failAttempt, finishPreparation, LeaseLostError } from './lifecycle.js';
 
 const leaseMs = 30_000;
 const by = (runner: string, now: number) => ({ runner, now, leaseMs });
@@ -25,10 +25,10 @@ async function withJobs(count: number) {
   return { db, account, ids };
 }
 
-/** The runner claims the first job and crashes. */
+/** A machine claims the first job, loses its power, and its lease expires. */
 async function expireAttempt(db: Db, runner: string): Promise<void> {
   await claim(db, by(runner, 0));
-  await expireLeasesOf(db, runner, 0);
+  await db.updateTable('jobs').set({ lease_expires_at: 0 }).where('runner', '=', runner).execute();
 }
 
 describe('a claim', () => {
@@ -225,8 +225,9 @@ describe('the queue', () => {
     await release(db, first.lease);
     const again = (await claim(db, by('c', 0)))!;
     expect(again.id).toBe(first.id);
-    expect((await claim(db, by('d', leaseMs)))!.id).toBe(first.id);
-    await expireLeasesOf(db, 'd', leaseMs);
+    const last = (await claim(db, by('d', leaseMs)))!;
+    expect(last.id).toBe(first.id);
+    await failAttempt(db, last.lease, 0, leaseMs);
     expect((await claim(db, by('e', leaseMs)))!.id).toBe(first.id);
   });
 });
@@ -260,18 +261,28 @@ describe('a lease', () => {
     }
   });
 
-  test('of a terminated runner ends immediately and counts as an attempt', async () => {
+  test('of a failed attempt ends, and counts', async () => {
     const { db } = await withJobs(2);
-    await claim(db, by('a', 0));
+    const failed = (await claim(db, by('a', 0)))!;
     await claim(db, by('b', 0));
-    await expireLeasesOf(db, 'a', 1);
-    expect(await claim(db, by('c', 1))).toMatchObject({ attempt: 2 });
+    await failAttempt(db, failed.lease, 1, 0);
+    expect(await claim(db, by('c', 0))).toBeUndefined();
+    expect(await claim(db, by('c', 1))).toMatchObject({ attempt: 2, taken_over: 0 });
     expect(await claim(db, by('c', 1))).toBeUndefined();
+  });
+
+  test('is known to be free by the stage of its job', async () => {
+    const { db } = await withJobs(1);
+    expect(await stagesWithJobs(db, 0)).toEqual(new Set(['inference']));
+    await claim(db, by('a', 0));
+    expect(await stagesWithJobs(db, 0)).toEqual(new Set());
+    await newJob(db, await newAccount(db, 'other'), { prepared: 0 });
+    expect(await stagesWithJobs(db, leaseMs)).toEqual(new Set(['preparation', 'inference']));
   });
 });
 
 describe('a claim for preparation', () => {
-  const ask = { ...by('preparer', 0), maxPrepared: 100 };
+  const ask = { ...by('machine', 0), maxPrepared: 100 };
   const toPrepare = { prepared: 0 };
 
   test('takes unprepared jobs, and a claim for inference takes prepared ones', async () => {
@@ -324,8 +335,8 @@ describe('a claim for preparation', () => {
     const { db } = await withJobs(0);
     const account = await newAccount(db, 'other');
     const id = await newJob(db, account, toPrepare);
-    await claimForPreparation(db, ask);
-    await expireLeasesOf(db, 'preparer', 0);
+    const first = await claimForPreparation(db, ask);
+    await failAttempt(db, first!.lease, 0, 0);
     const second = (await claimForPreparation(db, ask))!;
     expect(second).toMatchObject({ id, attempt: 2, prepareMs: 0 });
     await finishPreparation(db, second.lease, 120, 0);

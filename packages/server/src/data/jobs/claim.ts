@@ -14,7 +14,7 @@ import type { StageTimes } from './stage-times.js';
 // job wakes them, so they seldom find it late.
 
 export interface Claim {
-  /** The runner or preparer process that claims. */
+  /** What holds the lease: the runner of an inference, or the machine of a preparation. */
   runner: string;
   now: Time;
   leaseMs: number;
@@ -44,9 +44,9 @@ export interface ClaimedJob extends Omit<ClaimedRow, 'stage_ms'> {
   prepareMs: number;
 }
 
-/** Unfinished jobs of a stage in queue order. Uses literals to match the partial indexes. */
-type Stage = 'preparation' | 'inference';
+export type Stage = 'preparation' | 'inference';
 
+/** Unfinished jobs of a stage in queue order. Uses literals to match the partial indexes. */
 const queue = (db: Queryable, stage: Stage) =>
   db
     .selectFrom('jobs')
@@ -62,6 +62,15 @@ const claimable = (db: Queryable, now: Time, stage: Stage) =>
     .where('attempt', '<', maxAttempts);
 
 type Claimable = ReturnType<typeof claimable>;
+
+/** Returns the stages that have a job to claim. One query, because idle machines ask every second. */
+export async function stagesWithJobs(db: Db, now: Time): Promise<ReadonlySet<Stage>> {
+  const has = (stage: Stage) => claimable(db, now, stage).select('id').limit(1);
+  const found = await db
+    .selectNoFrom([has('preparation').as('preparation'), has('inference').as('inference')])
+    .executeTakeFirstOrThrow();
+  return new Set((['preparation', 'inference'] as const).filter((stage) => found[stage] !== null));
+}
 
 /** Claims the first of `jobs` in one statement, so two processes never get the same job. */
 async function claimFirst(
@@ -79,7 +88,7 @@ async function claimFirst(
       lease_expires_at: after(now, leaseMs),
       lease_ms: Math.round(leaseMs),
       runner,
-      // Null if the job was released, or its process is known to have ended.
+      // Null if the job was released, or its attempt has failed.
       taken_over: sql<number>`case when lease_token is null then 0 else 1 end`,
     }))
     // Processes that claim concurrently each get a different job, without waiting.
@@ -194,13 +203,6 @@ export async function renew(
   return new Set(rows.flatMap(({ lease_token }) => lease_token ?? []));
 }
 
-/** Returns the tokens of those leases that are not lost. */
-export async function stillHeld(db: Queryable, leases: readonly Lease[]): Promise<Set<string>> {
-  const ids = leases.map(({ jobId }) => jobId);
-  const rows = await db.selectFrom('jobs').select('lease_token').where('id', 'in', ids).execute();
-  return new Set(rows.flatMap(({ lease_token }) => lease_token ?? []));
-}
-
 /**
  * Releases a job as if it had not been claimed: the attempt does not count. If a pause is given, no process may claim it
  * before that has passed. Does nothing if the lease is lost.
@@ -237,15 +239,5 @@ export async function releaseUnknown(db: Db, runner: string, known: readonly Lea
     .where('runner', '=', runner)
     .where('finished_at', 'is', null)
     .$if(tokens.length > 0, (query) => query.where('lease_token', 'not in', tokens))
-    .execute();
-}
-
-/** Ends the leases of a runner that is known to have terminated, so that its jobs can be claimed immediately. */
-export async function expireLeasesOf(db: Db, runner: string, now: Time): Promise<void> {
-  await db
-    .updateTable('jobs')
-    .set({ lease_token: null, lease_expires_at: now, runner: null })
-    .where('finished_at', 'is', null)
-    .where('runner', '=', runner)
     .execute();
 }

@@ -3,7 +3,7 @@ import { eventsOf, newAccount, newJob, temporaryDatabase, withEndpoint } from '.
 import { toMicroUsd } from '../../base/money.js';
 import { balanceOf } from '../accounts/ledger.js';
 import type { Db } from '../db/database.js';
-import { claim, claimForPreparation, stillHeld } from './claim.js';
+import { claim, claimForPreparation, renew } from './claim.js';
 import { JobFailure } from './failures.js';
 import type { NewJob } from './job-store.js';
 import {
@@ -100,7 +100,7 @@ describe('a job', () => {
     expect(await eventsOf(db, account)).toHaveLength(4);
   });
 
-  test('that is prepared is QUEUED without a lease, and its preparer can no longer write', async () => {
+  test('that is prepared is QUEUED without a lease, and can no longer be written under the last one', async () => {
     const { db, account, id } = await setUp({ prepared: 0 });
     const ask = { runner: 'a', now: 0, leaseMs, maxPrepared: 1 };
     const { lease } = (await claimForPreparation(db, ask))!;
@@ -217,7 +217,7 @@ describe('an attempt that fails unexpectedly', () => {
 });
 
 describe('cancel', () => {
-  test('ends a job before inference, and ends the lease of its preparer', async () => {
+  test('ends a job before inference, and ends its lease', async () => {
     const { db, account, id } = await setUp();
     const { lease } = await claimed(db);
     expect(await cancel(db, id, 7)).toBe('canceled');
@@ -229,9 +229,9 @@ describe('cancel', () => {
   test('ends a job in inference, which then cannot succeed and costs nothing', async () => {
     const { db, account, id } = await setUp();
     const lease = await infer(db);
-    expect(await stillHeld(db, [lease])).toEqual(new Set([lease.token]));
+    expect(await renew(db, [lease], { now: 6, leaseMs })).toEqual(new Set([lease.token]));
     expect(await cancel(db, id, 7)).toBe('canceled');
-    expect(await stillHeld(db, [lease])).toEqual(new Set());
+    expect(await renew(db, [lease], { now: 7, leaseMs })).toEqual(new Set());
     await expect(succeed(db, lease, success, 8)).rejects.toThrow(LeaseLostError);
     expect(await jobOf(db, id)).toMatchObject({ status: 'CANCELED', finished_at: 7, model_key: null });
     expect(await balanceOf(db, account)).toBe(toMicroUsd(10));

@@ -62,7 +62,7 @@ const notFound = () => new HttpError(404, 'not_found', 'No such job');
  * `/gen3d/jobs` for API keys, and at `/dashboard/api/gallery` for sessions.
  */
 export function galleryRoutes(services: Services): Router {
-  const { db, log, files, inputs, cursors, slots, assetsUrl, jobEstimates, jobStores, onJobCreated, onEvent } =
+  const { db, log, files, inputs, cursors, slots, assetsUrl, jobEstimates, jobStores, onJobCreated, onJobCanceled } =
     services;
   const router = Router();
 
@@ -141,7 +141,7 @@ export function galleryRoutes(services: Services): Router {
     if (outcome === 'too_late') {
       throw new HttpError(409, 'not_cancelable', 'The job is finished, and cannot be canceled');
     }
-    onEvent();
+    onJobCanceled();
     if (forgotten !== undefined) await inputs.remove(forgotten);
     sendJson(response, 200, await find(accountId, id));
   });

@@ -48,7 +48,7 @@ async function checkResult(check: Promise<boolean>, problem: string): Promise<st
  * Serves `GET /readyz`: 200 if jobs that are sent here will be processed, and otherwise 503 with the problems. Unlike
  * `/healthz`, it checks everything that a job needs.
  */
-export function readiness({ db, checkAssets, isReady }: Services): RequestHandler {
+export function readiness({ db, checkAssets, filesHang, isReady }: Services): RequestHandler {
   const runChecks = cached(async () => {
     const [database, assets, runners] = await Promise.all([
       checkResult(ping(db), 'temporarily unavailable'),
@@ -61,7 +61,7 @@ export function readiness({ db, checkAssets, isReady }: Services): RequestHandle
     return {
       server: isReady() ? 'ok' : 'starting or stopping',
       database,
-      assets,
+      assets: filesHang() ? 'a file system does not respond' : assets,
       runners: database === 'ok' ? runners : 'unknown without the database',
     };
   });

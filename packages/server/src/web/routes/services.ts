@@ -45,8 +45,10 @@ export interface Services {
   isReady: () => boolean;
   /** Resolves if the asset store works at the moment, and rejects otherwise. Cheap. */
   checkAssets: () => Promise<void>;
+  /** True while an access to a stored file does not return. */
+  filesHang: () => boolean;
   /** Called when a job has been created. */
   onJobCreated: () => void;
-  /** Called when an event has been recorded. */
-  onEvent: () => void;
+  /** Called when a job has been canceled. */
+  onJobCanceled: () => void;
 }

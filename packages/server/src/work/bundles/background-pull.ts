@@ -1,6 +1,6 @@
 import type { BundlePull } from '@gen3d/schema/dashboard';
 import type { Logger } from 'pino';
-import { withoutSettings } from '../../base/environment.js';
+import { pullEnvironment } from '../../base/environment.js';
 import type { Offers, PullRequest } from './offers.js';
 
 /** Pulls bundles, one at a time, and tells how far the current pull is. */
@@ -31,7 +31,7 @@ export class BackgroundPull {
         if (this.#abort === abort) this.#update({ received_bytes: received, total_bytes: total });
       },
       signal: abort.signal,
-      env: withoutSettings(process.env),
+      env: pullEnvironment(),
     }).then(
       () => this.#end(abort, 'done', null),
       (error: Error) => this.#end(abort, 'failed', error.message),

@@ -1,8 +1,8 @@
 import { availableParallelism, constants } from 'node:os';
 import { EngineError, ExitError, needsTooMuchMemory } from '@gen3d/engine/rpc';
 import { JobFailure } from '../../data/jobs/failures.js';
-import { TemporaryFailure } from '../stages/stage-failures.js';
-import { Decoder, type DecoderOptions, WrongResultError } from './decoder.js';
+import { TemporaryFailure, WrongResultError } from '../stage-failures.js';
+import { Decoder, type DecoderOptions } from './decoder.js';
 import { cpuExceededStatus, memoryExceededStatus } from './decoder-protocol.js';
 import { encodePng, type RawImage } from './png.js';
 import { type Sandbox, sandboxProblem } from './sandbox.js';

@@ -1,8 +1,6 @@
 /** A process that decodes untrusted images, one at a time. It has no secrets, and its crash costs only one job. */
-import { writeFileSync } from 'node:fs';
-import { setPriority } from 'node:os';
 import { configureForOneImage, type DecodedPhoto, decode, EngineError } from '@gen3d/engine/images';
-import { leaveSignalsToParent } from '../processes/child-process.js';
+import { leaveSignalsToParent, yieldToOthers } from '../../base/child-process.js';
 import {
   cpuExceededStatus,
   type DecodeLimits,
@@ -21,15 +19,6 @@ const { maxRssBytes, maxCpuMs, ...limits } = JSON.parse(limitsJson) as DecodeLim
 
 let cpuAtStart = process.cpuUsage();
 let isDecoding = false;
-
-/** Makes the kernel end this process before others when memory is short. */
-function preferForOutOfMemoryKill(): void {
-  try {
-    writeFileSync('/proc/self/oom_score_adj', '1000');
-  } catch {
-    // There is no /proc, or it is read-only. Decoding works without it.
-  }
-}
 
 /** Returns this process's memory. Without /proc, as in the sandbox, returns its maximum so far. */
 function residentBytes(): number {
@@ -76,8 +65,7 @@ async function respondTo(image: Uint8Array): Promise<Buffer[]> {
   }
 }
 
-preferForOutOfMemoryKill();
-setPriority(Number(niceness));
+yieldToOthers(Number(niceness));
 configureForOneImage();
 // These limits give clear messages. Those of the kernel, which the parent has set, are higher and hold in any case. The
 // timer fires during decoding as well, because libvips decodes on its own thread. `unref` lets the process exit.

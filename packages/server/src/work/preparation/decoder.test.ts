@@ -2,7 +2,8 @@ import { fileURLToPath } from 'node:url';
 import { ExitError } from '@gen3d/engine/rpc';
 import { expect, onTestFinished, test } from 'vitest';
 import { sharp } from '../../../../engine/src/base/sharp.js';
-import { Decoder, WrongResultError } from './decoder.js';
+import { WrongResultError } from '../stage-failures.js';
+import { Decoder } from './decoder.js';
 import { DecoderPool } from './decoder-pool.js';
 import { maxRefusalBytes } from './decoder-protocol.js';
 

@@ -4,6 +4,7 @@ import type { Readable, Writable } from 'node:stream';
 import { Child, EngineError } from '@gen3d/engine/rpc';
 import { z } from 'zod';
 import { bareEnvironment } from '../../base/environment.js';
+import { WrongResultError } from '../stage-failures.js';
 import {
   type DecodeLimits,
   maxRefusalBytes,
@@ -30,11 +31,6 @@ const Refusal = z.object({
 
 /** The package's name finds the module from the built package and from the sources. */
 const decoderFile = createRequire(import.meta.url).resolve('@gen3d/server/decoder');
-
-/** A decoder returned something else than an image that the file can contain, so the file may have taken it over. */
-export class WrongResultError extends Error {
-  override readonly name = 'WrongResultError';
-}
 
 /**
  * Sets the limits of the kernel, then becomes the decoder. Node reserves far more address space than it uses, so the limit

@@ -17,7 +17,7 @@ export const thisMachine = (): Machine => ({
 const runnerBytes = 1.3e9;
 /** Peak memory of each further job. */
 export const perJobBytes = 250e6;
-/** Memory that stays free for the API, the database and the preparer with its decoders. */
+/** Memory that stays free for the worker with the API, the database, and the decoders. */
 const reservedBytes = 1e9;
 /** More would not help: the one thread that claims, stores and reports, and the one device, are then the bottleneck. */
 const maxSlots = 32;

@@ -1,19 +1,18 @@
 /** A process that turns one file of a model server into a model. It has no secrets, and its crash costs only one job. */
 import { closeSync, openSync, readFileSync, readSync, statSync, writeFileSync } from 'node:fs';
-import { setPriority } from 'node:os';
 import { join } from 'node:path';
 import { ConversionError, declaredTriangles, defaultLimits, editJson, readModel } from '@gen3d/convert';
 import { adjustLargeGlb } from '@gen3d/convert/node';
 import { digitalSourceType, EngineError, problemOfGlb, renderPartThumbnails } from '@gen3d/engine';
 import { type Handlers, parentChannel } from '@gen3d/engine/rpc';
 import { quoted } from '@gen3d/schema';
-import { leaveSignalsToParent } from '../processes/child-process.js';
+import { leaveSignalsToParent, yieldToOthers } from '../../base/child-process.js';
 import { type ModelReaderFunctions, modelFiles, type ReadRequest } from './model-reader.js';
 import { ModelResponse, parseJson } from './model-response.js';
+import { resized } from './real-size.js';
+import { maxModelBytes } from './runner-protocol.js';
 
 const mebibyte = 1024 ** 2;
-/** Of a model that is stored. */
-const maxModelBytes = 64 * mebibyte;
 /** JSON is read as a whole. In base64, a model takes a third more. */
 const maxJsonBytes = 1.4 * maxModelBytes;
 /** Of a model that is simplified on arrival: TRELLIS.2 returns 5.5 million triangles. Simplifying them takes about 1 GB. */
@@ -21,13 +20,7 @@ const arrivalLimits = { ...defaultLimits, triangles: 6_000_000, bytes: 256 * meb
 
 const refused = (message: string, cause?: unknown) => new EngineError('inference_failed', message, { cause });
 
-try {
-  // When memory is short, the kernel ends this process before others.
-  writeFileSync('/proc/self/oom_score_adj', '1000');
-} catch {
-  // There is no /proc, or it is read-only.
-}
-setPriority(10);
+yieldToOthers(10);
 leaveSignalsToParent();
 
 parentChannel({
@@ -41,9 +34,10 @@ parentChannel({
   },
 } satisfies Handlers<ModelReaderFunctions>);
 
-async function read({ folder, maxTriangles, credit }: ReadRequest): Promise<void> {
+async function read({ folder, maxTriangles, realSize, credit }: ReadRequest): Promise<void> {
   const write = (name: string, bytes: Uint8Array) => writeFileSync(join(folder, name), bytes);
-  const glb = await simplified(receivedModel(join(folder, modelFiles.received)), maxTriangles);
+  const received = await simplified(receivedModel(join(folder, modelFiles.received)), maxTriangles);
+  const glb = await resized(received, realSize);
   if (glb.length > maxModelBytes) {
     const limit = `${maxModelBytes / mebibyte} MiB`;
     throw refused(

@@ -9,7 +9,7 @@ import { ballPhoto } from '../../../test/ball-photo.js';
 import { site } from '../../../test/kit.js';
 import { dialects } from '../../../test/model-server-dialects.js';
 import { httpManifest, outsideModel, partsOfGlb } from '../../../test/model-server-kit.js';
-import { TemporaryFailure } from '../stages/stage-failures.js';
+import { TemporaryFailure } from '../stage-failures.js';
 import { ModelServer, type ModelServerOptions } from './model-server.js';
 
 async function modelServer(
@@ -19,7 +19,7 @@ async function modelServer(
   const url = typeof listener === 'string' ? listener : await site(listener);
   const manifest = Manifest.parse(httpManifest(new URL(path, url).href, fields)) as HttpManifest;
   const server = new ModelServer({ manifest, timeoutMs: 300_000, rules: { allowPrivateNetwork: false }, ...options });
-  onTestFinished(() => server.close());
+  onTestFinished(() => server.kill());
   return server;
 }
 
@@ -47,7 +47,7 @@ test.each(Object.keys(forms))('a model that the server returns as %s is checked,
     { path: '/make?a=1' },
   );
   const photo = await decode(ballPhoto());
-  const { glb, thumbnail, transparentThumbnail, stats } = await server.generate(photo, {
+  const { glb, thumbnail, transparentThumbnail, stats } = await server.generate(ballPhoto(), {
     sampler: { seed: 7, steps: 9 },
   });
 
@@ -102,21 +102,21 @@ test.each<[string, (response: ServerResponse) => unknown, RegExp]>([
   ],
 ])('a server that %s ends the job', async (_, respond, message) => {
   const server = await modelServer((_, response) => void respond(response), { maxBytes: 1024 ** 2 });
-  const error = await server.generate(await decode(ballPhoto())).catch((thrown: unknown) => thrown);
+  const error = await server.generate(ballPhoto()).catch((thrown: unknown) => thrown);
   expect(error).toBeInstanceOf(EngineError);
   expect(error).toMatchObject({ code: 'inference_failed', message: expect.stringMatching(message) });
 });
 
 test.each([401, 409, 429, 503])('while the server returns HTTP %i, the job waits', async (status) => {
   const server = await modelServer((_, response) => sendJson(response, { error: 'not now' }, status));
-  const generated = server.generate(await decode(ballPhoto()));
+  const generated = server.generate(ballPhoto());
   await expect(generated).rejects.toBeInstanceOf(TemporaryFailure);
   await expect(generated).rejects.toThrow(`HTTP ${status}, not now`);
 });
 
 test('while the server is not running, the job waits', async () => {
   const server = await modelServer('http://127.0.0.1:9');
-  await expect(server.generate(await decode(ballPhoto()))).rejects.toBeInstanceOf(TemporaryFailure);
+  await expect(server.generate(ballPhoto())).rejects.toBeInstanceOf(TemporaryFailure);
 });
 
 test.each<[string, RequestListener, RegExp]>([
@@ -125,7 +125,7 @@ test.each<[string, RequestListener, RegExp]>([
   ['never responds', () => {}, /took longer than 0.5 s/],
 ])('a server that %s costs an attempt', async (_, listener, message) => {
   const server = await modelServer(listener, { timeoutMs: 500 });
-  const error = await server.generate(await decode(ballPhoto())).catch((thrown: unknown) => thrown);
+  const error = await server.generate(ballPhoto()).catch((thrown: unknown) => thrown);
   expect(error).not.toBeInstanceOf(TemporaryFailure);
   expect(error).not.toBeInstanceOf(EngineError);
   expect(String(error)).toMatch(message);
@@ -154,7 +154,7 @@ describe.each(dialects)('$name', ({ path, manifest, key, listener }) => {
     expect(await server.probe()).toBeUndefined();
     const changed = Object.fromEntries(Object.keys(manifest.options ?? {}).map((name) => [name, '1024']));
     const options = { ...changed, bg_removal: 'threshold', unlisted: 'value' };
-    const { glb } = await server.generate(await decode(ballPhoto()), { sampler: { seed: 3_000_000_000 }, options });
+    const { glb } = await server.generate(ballPhoto(), { sampler: { seed: 3_000_000_000 }, options });
     expect(await problemOfGlb(glb)).toBeUndefined();
     const [request] = seen as [Record<string, unknown>];
     expect(Number(request.seed)).toBe(3_000_000_000 - 2 ** 31);
@@ -170,7 +170,7 @@ describe.each(dialects)('$name', ({ path, manifest, key, listener }) => {
   test('is not waited for at a wrong address, and the error has its words', async () => {
     const server = await open('/v2/3d');
     expect(await server.probe()).toMatch(/\/v2\/3d returned HTTP 404.*Correct url or model in the manifest/);
-    const error = await server.generate(await decode(ballPhoto())).catch((thrown: unknown) => thrown);
+    const error = await server.generate(ballPhoto()).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ code: 'inference_failed', message: expect.stringMatching(/is wrong: HTTP 404/) });
     expect((error as Error).message).not.toContain('127.0.0.1');
   });
@@ -179,7 +179,7 @@ describe.each(dialects)('$name', ({ path, manifest, key, listener }) => {
     vi.stubEnv('MODEL_SERVER_KEY', undefined);
     const server = await open();
     expect(await server.probe()).toMatch(/HTTP 401, .*\. MODEL_SERVER_KEY is not set$/);
-    await expect(server.generate(await decode(ballPhoto()))).rejects.toBeInstanceOf(TemporaryFailure);
+    await expect(server.generate(ballPhoto())).rejects.toBeInstanceOf(TemporaryFailure);
   });
 });
 
@@ -199,13 +199,13 @@ test('a key is sent to the origin of the server only', async () => {
     },
     { fields: { keyVariable: 'MODEL_SERVER_KEY' }, rules: { allowPrivateNetwork: true } },
   );
-  await server.generate(await decode(ballPhoto()));
+  await server.generate(ballPhoto());
   expect(keys).toEqual(['Bearer secret', undefined]);
 });
 
 test('a model with more triangles than allowed is simplified on arrival', async () => {
   const server = await modelServer(async (_, response) => response.end(await outsideModel()));
-  const { glb } = await server.generate(await decode(ballPhoto()), { maxTriangles: 500 });
+  const { glb } = await server.generate(ballPhoto(), { maxTriangles: 500 });
   expect(await problemOfGlb(glb)).toBeUndefined();
   const { parts } = await readModel(glb);
   expect(parts.reduce((sum, { indices }) => sum + indices.length / 3, 0)).toBeLessThanOrEqual(500);
@@ -216,7 +216,7 @@ test('a model that declares more than it has is refused before it takes memory',
   const text = (await outsideModel()).toString('latin1');
   const bomb = Buffer.from(text.replace(/(?<="count":)\d{3}/, '999'), 'latin1');
   const server = await modelServer((_, response) => response.end(bomb));
-  await expect(server.generate(await decode(ballPhoto()))).rejects.toThrow(/accessor \d declares [\d,]+ bytes/);
+  await expect(server.generate(ballPhoto())).rejects.toThrow(/accessor \d declares [\d,]+ bytes/);
 });
 
 test('an aborted request closes its connection', async () => {
@@ -227,6 +227,6 @@ test('an aborted request closes its connection', async () => {
     closed = once(response, 'close');
     abort.abort(reason);
   });
-  await expect(server.generate(await decode(ballPhoto()), { signal: abort.signal })).rejects.toBe(reason);
+  await expect(server.generate(ballPhoto(), { signal: abort.signal })).rejects.toBe(reason);
   await closed;
 });

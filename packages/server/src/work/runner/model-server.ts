@@ -2,24 +2,18 @@ import { closeSync, openSync, writeSync } from 'node:fs';
 import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import {
-  type ChosenDevice,
-  type DecodedPhoto,
-  EngineError,
-  encode,
-  type HttpManifest,
-  type PoolGenerateOptions,
-} from '@gen3d/engine';
+import type { HttpManifest } from '@gen3d/engine';
 import { meshDefaults } from '@gen3d/engine/bundles';
+import { EngineError, ExitError } from '@gen3d/engine/rpc';
 import { Agent, type Dispatcher, request } from 'undici';
 import type { TargetRules } from '../../base/net/address.js';
 import { guardedAgent } from '../../base/net/guarded-agent.js';
 import { readBody } from '../../base/net/read-body.js';
-import { AttemptFailure, TemporaryFailure } from '../stages/stage-failures.js';
+import { AttemptFailure, TemporaryFailure } from '../stage-failures.js';
 import { ModelReader, modelFiles } from './model-reader.js';
-import { type ModelRequest, type ModelWishes, modelRequest } from './model-request.js';
+import { type ModelRequest, modelRequest } from './model-request.js';
 import { describeError, ModelResponse, parseJson } from './model-response.js';
-import type { ModelMaker } from './runner.js';
+import { checked, Made, type MakeOptions, type ModelMaker } from './runner-protocol.js';
 
 const mebibyte = 1024 ** 2;
 const connectTimeoutMs = 15_000;
@@ -58,8 +52,11 @@ const refused = (message: string, cause?: unknown) => new EngineError('inference
  * long, counts as an attempt, unless the server refuses the photo or has no such address: then the job fails.
  */
 export class ModelServer implements ModelMaker {
-  /** Always the CPU, because the networks run elsewhere. */
-  readonly chosen: ChosenDevice = { provider: 'cpu', rejected: [] };
+  readonly pid = process.pid;
+  readonly ended: Promise<ExitError>;
+  #end: (exit: ExitError) => void = () => {};
+  /** How many photos the server takes at a time. */
+  readonly concurrency: number;
   readonly #options: ModelServerOptions;
   readonly #endpoint: URL;
   readonly #reader = new ModelReader();
@@ -69,8 +66,12 @@ export class ModelServer implements ModelMaker {
 
   constructor(options: ModelServerOptions) {
     this.#options = options;
+    this.concurrency = options.manifest.concurrency;
     this.#endpoint = new URL(options.manifest.url);
     this.#guarded = guardedAgent({ connectTimeoutMs, ...options.rules });
+    this.ended = new Promise((resolve) => {
+      this.#end = resolve;
+    });
   }
 
   /**
@@ -94,15 +95,16 @@ export class ModelServer implements ModelMaker {
   }
 
   async generate(
-    photo: DecodedPhoto,
+    photo: Uint8Array,
     {
       sampler,
       options,
+      realSize,
       maxTriangles = meshDefaults.maxTriangles,
       onProgress,
       signal: canceled,
-    }: PoolGenerateOptions & ModelWishes = {},
-  ) {
+    }: MakeOptions = {},
+  ): Promise<Made> {
     const { manifest, timeoutMs } = this.#options;
     const { name, license } = manifest;
     const timeout = AbortSignal.timeout(timeoutMs);
@@ -111,25 +113,25 @@ export class ModelServer implements ModelMaker {
     const folder = await mkdtemp(join(tmpdir(), 'gen3d-model-'));
     const file = (which: keyof typeof modelFiles) => join(folder, modelFiles[which]);
     try {
-      await this.#receive(modelRequest(manifest, await encode(photo), { sampler, options }), file('received'), signal);
+      await this.#receive(modelRequest(manifest, photo, { sampler, options }), file('received'), signal);
       const write = performance.now();
-      onProgress?.(0.9, { running: 'write', deviceMs: 0, deviceWaitMs: 0 });
+      onProgress?.(0.9, 'write');
       const { license: terms, source } = license.weights;
-      await this.#reader.read({ folder, maxTriangles, credit: { name, license: terms, source } }, signal);
+      await this.#reader.read({ folder, maxTriangles, realSize, credit: { name, license: terms, source } }, signal);
       const [glb, thumbnail, transparentThumbnail] = await Promise.all([
         readFile(file('glb')),
         readFile(file('thumbnail')),
         readFile(file('transparentThumbnail')),
       ]);
       const end = performance.now();
-      onProgress?.(1, { running: undefined, deviceMs: 0, deviceWaitMs: 0 });
+      onProgress?.(1, undefined);
       const stats = {
         bundle: name,
         warnings: [],
         outlineOverlap: undefined,
         stageMs: { encode: write - start, write: end - write },
       };
-      return { glb, thumbnail, transparentThumbnail, deviceMs: 0, engineMs: end - start, stats };
+      return checked(Made, { glb, thumbnail, transparentThumbnail, deviceMs: 0, engineMs: end - start, stats });
     } catch (error) {
       canceled?.throwIfAborted();
       if (!timeout.aborted) throw error;
@@ -139,8 +141,9 @@ export class ModelServer implements ModelMaker {
     }
   }
 
-  async close(): Promise<void> {
-    await Promise.all([this.#agent.destroy(), this.#guarded.destroy()]);
+  kill(): void {
+    this.#end(new ExitError('the model server is no longer used', { code: 0 }));
+    for (const agent of [this.#agent, this.#guarded]) void agent.destroy();
   }
 
   /** Names the server in the operator's log. Jobs' errors do not have its address. */

@@ -1,239 +1,64 @@
-import { readModel } from '@gen3d/convert';
-import { EnginePool } from '@gen3d/engine';
-import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
-import { ballPhoto } from '../../../test/ball-photo.js';
-import { newAccount, newJob, silent, temporaryDatabase, temporaryFolder, until } from '../../../test/kit.js';
-import { newUlid } from '../../base/ids.js';
-import { FolderAssetStore } from '../../data/assets/folder-store.js';
-import { FolderInputStore } from '../../data/inputs/folder-store.js';
-import { claimForPreparation } from '../../data/jobs/claim.js';
-import { cancel, finishPreparation } from '../../data/jobs/lifecycle.js';
-import type { FromChild } from '../processes/messages.js';
+import { ExitError } from '@gen3d/engine/rpc';
+import { expect, test } from 'vitest';
+import type { ClaimedJob } from '../../data/jobs/claim.js';
 import { Runner } from './runner.js';
+import type { ModelMaker } from './runner-protocol.js';
 
-let engine: EnginePool;
-beforeAll(async () => {
-  engine = await EnginePool.open({ bundle: 'inflate', matte: 'isnet', device: 'cpu', modelDirs: [], pipelines: 2 });
-});
-afterAll(() => engine.close());
-
-/** A store on a file system that stops responding. */
-class HangingInputStore extends FolderInputStore {
-  readonly hanging = new Set<string>();
-
-  override read(jobId: string): Promise<Uint8Array> {
-    return this.hanging.has(jobId) ? new Promise(() => {}) : super.read(jobId);
-  }
-}
-
-async function setUp({ leaseMs = 30_000, stageTimeoutMs = 60_000 } = {}) {
-  const db = await temporaryDatabase();
-  const inputs = new HangingInputStore(temporaryFolder());
-  const messages: FromChild[] = [];
-  /** The jobs in inference when each inference started. */
-  const together = new Map<string, string[]>();
-  const inferring = new Set<string>();
-  const notify = (message: FromChild) => {
-    messages.push(message);
-    if (message.type === 'inferred') inferring.delete(message.jobId);
-    if (message.type !== 'inferring') return;
-    for (const id of inferring) together.get(id)!.push(message.jobId);
-    together.set(message.jobId, [...inferring]);
-    inferring.add(message.jobId);
-  };
-  // The order of events must not depend on how fast this machine is, so tests hold photos until others have started.
-  const hold = { while: () => false };
-  const generate = engine.generate.bind(engine);
-  const spy = vi.spyOn(engine, 'generate').mockImplementation(async (photo, options) => {
-    await until(async () => !hold.while() || options?.signal?.aborted);
-    return generate(photo, options);
+function openRunner(slots = 4) {
+  let kill = () => {};
+  const ended = new Promise<ExitError>((resolve) => {
+    kill = () => resolve(new ExitError('the runner was killed', { signal: 'SIGKILL' }));
   });
-  onTestFinished(() => spy.mockRestore());
-  const assets = new FolderAssetStore(temporaryFolder());
-  const runner = new Runner({
-    name: 'runner',
-    db,
-    engine,
-    slots: 2,
-    meshOptions: { resolution: 32, textureSize: 256 },
-    inputs,
-    assets,
-    leaseMs,
-    stageTimeoutMs,
-    instance: () => 'cpu',
-    rate: async () => 1,
-    shouldRestart: () => false,
-    notify,
-    log: silent,
-  });
-  const account = await newAccount(db);
-  const create = async (options: object | null = null) => {
-    const id = newUlid();
-    await inputs.replace(id, ballPhoto());
-    return newJob(db, account, { id, created_at: Date.now(), options: options && JSON.stringify(options) });
-  };
-  const row = (id: string) => db.selectFrom('jobs').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
-  const finished = (id: string) => until(async () => (await row(id)).finished_at !== null && row(id));
-  /** Starts the runner. It ends with the test at the latest. */
-  const start = () => {
-    const run = runner.run();
-    onTestFinished(async () => {
-      runner.drain(0);
-      await run;
-      // The engine is shared, and an aborted inference ends at its next step.
-      await until(async () => inferring.size === 0);
+  const maker: ModelMaker = { generate: () => Promise.reject(new Error('makes nothing')), ended, pid: 1, kill };
+  const runner = new Runner(maker);
+  runner.becomeReady({ provider: 'cpu', slots }, 'cpu');
+  /** Lets the runner hold a job. Returns a function that ends that. */
+  const hold = (attempt = 1) => {
+    let end = () => {};
+    const work = new Promise<void>((resolve) => {
+      end = resolve;
     });
-    return run;
+    const held = runner.hold({ attempt } as ClaimedJob, () => work);
+    return async () => {
+      end();
+      await held;
+    };
   };
-  return { db, inputs, assets, runner, create, row, finished, start, messages, together, inferring, hold };
+  return { runner, hold };
 }
 
-test('two jobs are in inference at the same time, and each is charged once, for the sum of its stages', async () => {
-  const { db, create, finished, start, together, inferring, hold } = await setUp();
-  const ids = [await create(), await create(), await create()];
-  hold.while = () => inferring.size < 2;
-  start();
-  await until(async () => together.size === 2);
-  hold.while = () => false;
-  const rows = await Promise.all(ids.map(finished));
-  expect(rows.map(({ status, attempt }) => [status, attempt])).toEqual(ids.map(() => ['SUCCEEDED', 1]));
-  expect(together.get(ids[1]!)).toContain(ids[0]);
-  const charges = await db.selectFrom('ledger').selectAll().where('kind', '=', 'charge').execute();
-  expect(charges.map(({ job_id }) => job_id).sort()).toEqual([...ids].sort());
-  for (const { inference_ms, job_id } of charges) {
-    const { prepare: _, store: __, ...stages } = JSON.parse(rows.find(({ id }) => id === job_id)!.stage_ms!);
-    const stagesMs = Object.values<number>(stages).reduce((sum, ms) => sum + ms);
-    expect(inference_ms).toBeGreaterThan(0);
-    expect(inference_ms).toBe(stagesMs);
-  }
+const gib = 1024 ** 3;
+const times = { engineMs: 1_000, deviceMs: 500 };
+
+test('a runner takes as many jobs as it has slots, and not more than keep its device busy', async () => {
+  const { runner, hold } = openRunner();
+  expect(runner.free).toBe(4);
+  await hold()();
+  runner.recordSuccess(times);
+  expect(runner.free).toBe(3);
+  hold();
+  expect(runner.free).toBe(2);
 });
 
-test('a job with a real size gets a model of this size, and other options change nothing', async () => {
-  const { assets, create, finished, start } = await setUp();
-  const ids = [await create({ real_height: '80mm' }), await create({ real_size: 'large', size: '80mm' })];
-  start();
-  const heights = ids.map(async (id) => {
-    const { model_key } = await finished(id);
-    const { parts } = await readModel((await assets.read(model_key!))!);
-    const heights = parts.flatMap(({ positions }) => [...positions.filter((_, at) => at % 3 === 1)]);
-    return Math.max(...heights) - Math.min(...heights);
-  });
-  expect(await Promise.all(heights)).toEqual([expect.closeTo(0.08, 5), expect.closeTo(1, 1)]);
+test('a job that was attempted before is alone in its runner', async () => {
+  const { runner, hold } = openRunner();
+  const end = hold(2);
+  expect(runner.free).toBe(0);
+  await end();
+  expect(runner.free).toBe(4);
 });
 
-test('the server learns of each stage of a job when it starts, in the order of its stage times', async () => {
-  const { create, finished, start, messages } = await setUp();
-  const id = await create();
-  start();
-  const { stage_ms } = await finished(id);
-  const stages = messages.flatMap((message) => (message.type === 'stage' ? message.stage : []));
-  expect(['prepare', ...stages]).toEqual(Object.keys(JSON.parse(stage_ms!)));
-});
-
-test('a job that was attempted before is alone in its runner, and no job overtakes it', async () => {
-  const { db, create, finished, start, together, messages, inferring, hold } = await setUp();
-  const ids = [await create(), await create(), await create(), await create()];
-  hold.while = () => inferring.has(ids[2]!) && !together.has(ids[3]!);
-  await db.updateTable('jobs').set({ attempt: 1 }).where('id', '=', ids[1]!).execute();
-  start();
-  const rows = await Promise.all(ids.map(finished));
-  expect(rows.map(({ status, attempt }) => [status, attempt])).toEqual(
-    ids.map((_, i) => ['SUCCEEDED', i === 1 ? 2 : 1]),
-  );
-  expect(together.get(ids[1]!)).toEqual([]);
-  expect(together.get(ids[3]!)).toEqual([ids[2]]);
-  const order = messages.flatMap((message) => (message.type === 'inferring' ? message.jobId : []));
-  expect(order.slice(0, 2)).toEqual(ids.slice(0, 2));
-});
-
-test('a drain hands both jobs back without counting their attempts', async () => {
-  const { create, row, start, runner, inferring, hold } = await setUp();
-  const ids = [await create(), await create()];
-  hold.while = () => true;
-  const run = start();
-  await until(async () => inferring.size === 2);
-  runner.drain(0);
-  expect(await run).toBe(false);
-  for (const id of ids) expect(await row(id)).toMatchObject({ attempt: 0, lease_token: null, finished_at: null });
-});
-
-test('a runner that retires finishes both jobs and claims no other', async () => {
-  const { create, row, start, runner, inferring, hold } = await setUp();
-  const ids = [await create(), await create()];
-  hold.while = () => true;
-  const run = start();
-  await until(async () => inferring.size === 2);
-  const later = await create();
-  runner.retire();
-  hold.while = () => false;
-  expect(await run).toBe(true);
-  for (const id of ids) expect(await row(id)).toMatchObject({ status: 'SUCCEEDED' });
-  expect(await row(later)).toMatchObject({ status: 'PENDING', attempt: 0 });
-});
-
-test('a job whose lease is lost is left to its new holder, and the other job is finished', async () => {
-  const leaseMs = 60_000;
-  const { db, create, row, finished, start, inferring, hold } = await setUp({ leaseMs });
-  const [lost, kept] = [await create(), await create()];
-  hold.while = () => true;
-  start();
-  await until(async () => inferring.size === 2);
-  const takenOver = { lease_token: 'of another runner', lease_expires_at: Date.now() + leaseMs, runner: 'another' };
-  await db.updateTable('jobs').set(takenOver).where('id', '=', lost).execute();
-  hold.while = () => false;
-  expect(await finished(kept)).toMatchObject({ status: 'SUCCEEDED' });
-  await until(async () => inferring.size === 0);
-  expect(await row(lost)).toMatchObject({ finished_at: null, lease_token: 'of another runner', attempt: 1 });
-});
-
-test('a job that is canceled in inference stops at its next step and costs nothing, and the next job starts', async () => {
-  // Too long for a renewal to notice it.
-  const { db, create, row, finished, start, messages, inferring, hold } = await setUp({ leaseMs: 600_000 });
-  const ids = [await create(), await create(), await create()];
-  hold.while = () => true;
-  start();
-  await until(async () => inferring.size === 2);
-  expect(await cancel(db, ids[0]!, Date.now())).toBe('canceled');
-  await until(async () => inferring.has(ids[2]!));
-  expect(messages).toContainEqual({ type: 'left', jobId: ids[0] });
-  hold.while = () => false;
-  for (const id of ids.slice(1)) expect(await finished(id)).toMatchObject({ status: 'SUCCEEDED' });
-  expect(await row(ids[0]!)).toMatchObject({ status: 'CANCELED', model_key: null, thumbnail_key: null });
-  const charges = await db.selectFrom('ledger').select('job_id').where('kind', '=', 'charge').execute();
-  expect(charges.map(({ job_id }) => job_id).sort()).toEqual(ids.slice(1).sort());
-});
-
-test('when a file system hangs, the other job is released before the process is replaced', async () => {
-  // Enough for a busy machine to read the image of the other job.
-  const { inputs, create, row, start, messages, inferring, hold } = await setUp({ stageTimeoutMs: 5_000 });
-  const [hanging, other] = [await create(), await create()];
-  inputs.hanging.add(hanging);
-  hold.while = () => true;
-  start();
-  await until(async () => inferring.has(other));
-  await until(async () => messages.some(({ type }) => type === 'hung'));
-  for (const id of [hanging, other]) {
-    expect(await row(id)).toMatchObject({ attempt: 0, lease_token: null, finished_at: null });
-  }
-});
-
-test('a job whose prepared image is missing is prepared again from its URL, without losing an attempt or a status', async () => {
-  const { db, inputs, create, row, finished, start } = await setUp();
-  const id = await create();
-  await inputs.remove(id);
-  await db.updateTable('jobs').set({ status: 'IN_PROGRESS', progress: 40 }).where('id', '=', id).execute();
-  start();
-  const waiting = await until(async () => (await row(id)).prepared === 0 && row(id));
-  expect(waiting).toMatchObject({ status: 'IN_PROGRESS', progress: 40, attempt: 0, lease_token: null });
-
-  const later = waiting.lease_expires_at!;
-  const claimed = await claimForPreparation(db, {
-    runner: 'preparer',
-    now: later,
-    leaseMs: 60_000,
-    maxPrepared: 1,
-  });
-  await inputs.replace(id, ballPhoto());
-  await finishPreparation(db, claimed!.lease, 1, later);
-  expect(await finished(id)).toMatchObject({ status: 'SUCCEEDED', attempt: 1 });
+test('a runner whose process has grown far beyond its size after the first job is replaced after its jobs', async () => {
+  const { runner, hold } = openRunner(1);
+  const end = hold();
+  runner.recordSuccess({ ...times, rssBytes: gib });
+  runner.recordSuccess({ ...times, rssBytes: 3 * gib });
+  expect(runner.isRetiring).toBe(false);
+  runner.recordSuccess({ ...times, rssBytes: 3 * gib + 1 });
+  expect(runner.isRetiring).toBe(true);
+  expect(runner.free).toBe(0);
+  expect(runner.hasEnded).toBe(false);
+  await end();
+  await runner.maker.ended;
+  expect(runner.hasEnded).toBe(true);
 });

@@ -6,22 +6,21 @@ import { isDeepStrictEqual } from 'node:util';
 import { decode } from '@gen3d/engine';
 import type { KyselyPlugin } from 'kysely';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { ballPhoto } from '../../../test/ball-photo.js';
-import { newAccount, newJob, silent, site, temporaryDatabase, temporaryFolder, until } from '../../../test/kit.js';
-import { newUlid } from '../../base/ids.js';
-import { guardedAgent } from '../../base/net/guarded-agent.js';
-import { FolderInputStore } from '../../data/inputs/folder-store.js';
-import type { FromChild } from '../processes/messages.js';
-import { DecoderPool } from './decoder-pool.js';
-import { slowHost } from './fetch-slots.js';
-import { Preparer } from './preparer.js';
+import { ballPhoto } from '../../test/ball-photo.js';
+import { newAccount, newJob, site, temporaryDatabase, temporaryFolder, until } from '../../test/kit.js';
+import { testDevice, testWorker } from '../../test/worker-kit.js';
+import { newUlid } from '../base/ids.js';
+import { FolderAssetStore } from '../data/assets/folder-store.js';
+import { FolderInputStore } from '../data/inputs/folder-store.js';
+import { DecoderPool } from './preparation/decoder-pool.js';
+import { slowHost } from './preparation/fetch-slots.js';
 
-async function setUp({ slots = 8, stageTimeoutMs = 60_000 } = {}) {
+async function setUp({ slots = 8, fileTimeoutMs = 60_000 } = {}) {
   const db = await temporaryDatabase();
   const inputs = new FolderInputStore(temporaryFolder());
   const decoders = new DecoderPool();
-  const dispatcher = guardedAgent({ allowPrivateNetwork: true, connectTimeoutMs: 10_000 });
-  const messages: FromChild[] = [];
+  const assets = new FolderAssetStore(temporaryFolder());
+  let timesPrepared = 0;
   let claims = 0;
   const countingClaims: KyselyPlugin = {
     transformQuery({ node }) {
@@ -31,25 +30,23 @@ async function setUp({ slots = 8, stageTimeoutMs = 60_000 } = {}) {
     },
     transformResult: async ({ result }) => result,
   };
-  const preparer = new Preparer({
-    name: 'preparer',
-    db: db.withPlugin(countingClaims),
-    inputs,
-    dispatcher,
-    decoders,
-    slots,
-    leaseMs: 30_000,
-    stageTimeoutMs,
-    notify: (message) => messages.push(message),
-    log: silent,
-  });
-  const run = preparer.run();
-  onTestFinished(async () => {
-    preparer.drain();
-    await run;
-    decoders.stop();
-    await dispatcher.destroy();
-  });
+  const worker = testWorker(
+    {
+      db: db.withPlugin(countingClaims),
+      inputs,
+      assets,
+      children: {
+        start: async () => testDevice,
+        decode: (image, signal) => decoders.decode(image, signal),
+        nextRunner: () => undefined,
+        stop: async () => decoders.stop(),
+      },
+      onPrepared: () => void timesPrepared++,
+      fileTimeoutMs,
+    },
+    { preparations: slots },
+  );
+  await worker.start();
   const account = await newAccount(db);
   /** Creates a job with a stored image, or with a URL. */
   const create = async (image: Uint8Array | string, of = account) => {
@@ -74,15 +71,26 @@ async function setUp({ slots = 8, stageTimeoutMs = 60_000 } = {}) {
   const nextClaim = () => {
     const before = claims;
     return until(async () => {
-      preparer.wake();
+      worker.wake();
       return claims >= before + 2;
     });
   };
-  return { db, inputs, preparer, run, account, create, job, prepared, preparing, nextClaim, messages };
+  return {
+    db,
+    inputs,
+    worker,
+    account,
+    create,
+    job,
+    prepared,
+    preparing,
+    nextClaim,
+    timesPrepared: () => timesPrepared,
+  };
 }
 
 test('a job with an inline image or an image URL is prepared once the decoded image is stored', async () => {
-  const { inputs, create, prepared, job, messages } = await setUp();
+  const { inputs, create, prepared, job, timesPrepared } = await setUp();
   const url = await site((_request, response) => response.end(ballPhoto()));
   const expected = await decode(ballPhoto());
   for (const id of [await create(ballPhoto()), await create(url)]) {
@@ -90,7 +98,7 @@ test('a job with an inline image or an image URL is prepared once the decoded im
     expect(await job(id)).toMatchObject({ status: 'QUEUED', progress: 25, attempt: 0, lease_token: null });
     expect(await decode(await inputs.read(id))).toEqual(expected);
   }
-  expect(messages.filter(({ type }) => type === 'prepared')).toHaveLength(2);
+  await until(async () => timesPrepared() === 2);
 });
 
 test('an account whose hosts never respond leaves half of the slots to others', async () => {
@@ -186,29 +194,29 @@ test('no more jobs are prepared ahead than runners need', async () => {
 });
 
 test('a drain releases jobs in preparation without counting an attempt', async () => {
-  const { create, job, preparing, preparer, run } = await setUp();
+  const { create, job, preparing, worker } = await setUp();
   const id = await create(await site(() => {}));
   await until(async () => (await preparing()).length === 1);
-  preparer.drain();
-  await run;
+  await worker.drain(60_000);
   expect(await job(id)).toMatchObject({ status: 'PENDING', attempt: 0, lease_token: null, runner: null });
 });
 
 test.skipIf(process.platform === 'win32')(
-  'when a file system does not respond, the jobs are released and the process asks to be replaced',
+  'when a file system does not respond, the jobs are released, and go on once it responds',
   async () => {
-    const { db, account, inputs, create, job, messages, run } = await setUp({ stageTimeoutMs: 500 });
+    const { db, account, inputs, create, job, worker } = await setUp({ fileTimeoutMs: 500 });
     const fetching = await create(await site(() => {}));
     const id = newUlid();
     // Reading a pipe blocks until another process writes.
     const path = join(inputs.folder, id);
     execFileSync('mkfifo', [path]);
-    onTestFinished(() => closeSync(openSync(path, 'r+')));
     await newJob(db, account, { id, prepared: 0, image_url: null, created_at: Date.now() });
-    await run;
-    await until(async () => messages.some(({ type }) => type === 'hung'));
-    expect(messages.at(-1)).toEqual({ type: 'hung', stage: 'reading the input' });
+    await until(async () => worker.filesHang);
+    await until(async () => (await job(fetching)).attempt === 0 && (await job(fetching)).lease_token === null);
     expect(await job(id)).toMatchObject({ attempt: 0, lease_token: null, lease_expires_at: expect.any(Number) });
     expect(await job(fetching)).toMatchObject({ attempt: 0, lease_token: null, lease_expires_at: null });
+    closeSync(openSync(path, 'r+'));
+    await until(async () => !worker.filesHang);
+    await until(async () => (await job(fetching)).lease_token !== null);
   },
 );

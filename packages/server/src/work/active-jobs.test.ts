@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest';
-import { newAccount, newJob, silent, temporaryDatabase, temporaryFolder } from '../../../test/kit.js';
-import { FolderInputStore } from '../../data/inputs/folder-store.js';
-import { claim } from '../../data/jobs/claim.js';
+import { newAccount, newJob, silent, temporaryDatabase, temporaryFolder } from '../../test/kit.js';
+import { FolderInputStore } from '../data/inputs/folder-store.js';
+import { claim } from '../data/jobs/claim.js';
 import { ActiveJobs } from './active-jobs.js';
+import { FileAccess } from './file-access.js';
 
 const leaseMs = 30_000;
 
@@ -11,12 +12,12 @@ async function setUp() {
   const id = await newJob(db, await newAccount(db));
   const inputs = new FolderInputStore(temporaryFolder());
   const jobs = new ActiveJobs({
-    name: 'a',
     db,
     inputs,
-    leaseMs,
-    stageTimeoutMs: 60_000,
-    notify: () => {},
+    files: new FileAccess(silent),
+    config: { preparations: 0, leaseSeconds: leaseMs / 1_000 },
+    observer: { claimed() {}, waited() {}, succeeded() {}, failed() {} },
+    onEvent: () => {},
     log: silent,
   });
   const row = () => db.selectFrom('jobs').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
@@ -25,7 +26,7 @@ async function setUp() {
 
 test('a job claimed while a drain starts is released without counting an attempt', async () => {
   const { db, jobs, row } = await setUp();
-  const held = await jobs.claim(async () => {
+  const held = await jobs.claim('inference', 'a', async () => {
     const job = await claim(db, { runner: 'a', now: 0, leaseMs });
     jobs.stopClaiming();
     return job;
@@ -36,7 +37,7 @@ test('a job claimed while a drain starts is released without counting an attempt
 
 test('work that continues after its job was released changes nothing in the database', async () => {
   const { db, jobs, row } = await setUp();
-  const held = (await jobs.claim(() => claim(db, { runner: 'a', now: 0, leaseMs })))!;
+  const held = (await jobs.claim('inference', 'a', () => claim(db, { runner: 'a', now: 0, leaseMs })))!;
   let stop = () => {};
   const stopped = new Promise<void>((resolve) => {
     stop = resolve;

@@ -1,25 +1,22 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { isDiskFull, isStorageUnavailable } from '../../base/errors.js';
-import type { Db } from '../../data/db/database.js';
-import { currentTime } from '../../data/db/time.js';
-import { failureReason, isUnavailable, mayBeCommitted } from '../../data/db/unavailable.js';
-import type { InputStore } from '../../data/inputs/input-store.js';
-import { UnreadableImageError } from '../../data/inputs/input-store.js';
-import { type ClaimedJob, release, releaseUnknown, renew, stillHeld } from '../../data/jobs/claim.js';
-import { JobFailure } from '../../data/jobs/failures.js';
-import { advance, fail, failAttempt, type Lease, LeaseLostError, prepareAgain } from '../../data/jobs/lifecycle.js';
-import type { FromChild } from '../processes/messages.js';
-import {
-  AttemptFailure,
-  GaveWayError,
-  StageTimeoutError,
-  TemporaryFailure,
-  withStageTimeout,
-} from './stage-failures.js';
+import type { Dispatcher } from 'undici';
+import { isDiskFull, isStorageUnavailable } from '../base/errors.js';
+import type { Config } from '../config.js';
+import type { AssetStore } from '../data/assets/asset-store.js';
+import type { Db } from '../data/db/database.js';
+import { currentTime } from '../data/db/time.js';
+import { failureReason, isUnavailable, mayBeCommitted } from '../data/db/unavailable.js';
+import type { InputStore } from '../data/inputs/input-store.js';
+import { UnreadableImageError } from '../data/inputs/input-store.js';
+import { type ClaimedJob, release, releaseUnknown, renew, type Stage } from '../data/jobs/claim.js';
+import { JobFailure } from '../data/jobs/failures.js';
+import { advance, fail, failAttempt, LeaseLostError, prepareAgain } from '../data/jobs/lifecycle.js';
+import type { JobStage, StageTimes } from '../data/jobs/stage-times.js';
+import type { Children } from './children.js';
+import type { FileAccess } from './file-access.js';
+import { AttemptFailure, GaveWayError, ReleasedError, StageTimeoutError, TemporaryFailure } from './stage-failures.js';
 
-/** How often a process checks whether its jobs were canceled. */
-const watchMs = 500;
 /** Pause before the next attempt after an unexpected failure. */
 const failedAttemptPauseMs = 2_000;
 /** Pause before the next attempt after a temporary failure. */
@@ -29,29 +26,54 @@ const unreadableInputMs = 60 * 60_000;
 /** Interval between retries while the database or the object store is unavailable. */
 const retryMs = 1_000;
 
-export interface ActiveJobsOptions {
-  /** Names this process in the leases that it takes. */
-  name: string;
-  db: Db;
-  inputs: InputStore;
-  leaseMs: number;
-  /** Time limit for removing an input. */
-  stageTimeoutMs: number;
-  notify: (message: FromChild) => void;
-  log: Logger;
+/** Learns what happens to the jobs of this machine, for its metrics. */
+export interface JobObserver {
+  /** A job was claimed. `takenOver`: from a machine whose lease had expired. */
+  claimed(takenOver: boolean): void;
+  /** The first inference of a job starts, `ms` after the job was created. */
+  waited(ms: number): void;
+  succeeded(inferenceMs: number, stageTimes: StageTimes): void;
+  failed(): void;
 }
 
-/** A job whose lease this process holds. */
+/** What a worker and its stages share. */
+export interface WorkContext {
+  readonly config: Pick<
+    Config,
+    'preparations' | 'leaseSeconds' | 'keepPhotosDays' | 'rates' | 'resolution' | 'maxTriangles' | 'textureSize'
+  >;
+  readonly db: Db;
+  readonly inputs: InputStore;
+  readonly assets: AssetStore;
+  readonly files: FileAccess;
+  /** Sends requests to URLs from users. */
+  readonly dispatcher: Dispatcher;
+  readonly children: Pick<Children, 'start' | 'decode' | 'nextRunner' | 'stop'>;
+  readonly observer: JobObserver;
+  /** Called when a job has changed, so an event may be waiting for delivery. */
+  readonly onEvent: () => void;
+  /** Called when a job is ready for inference, which another machine may do. */
+  readonly onPrepared: () => void;
+  readonly log: Logger;
+}
+
+/** A job whose lease this machine holds. */
 export interface ActiveJob {
   readonly job: ClaimedJob;
-  /** Aborted with a `LeaseLostError` or `HandBack` when the work on it must stop. */
+  readonly stage: Stage;
+  /** Aborted with a `LeaseLostError` or `ReleasedError` when the work on it must stop. */
   readonly abort: AbortController;
   readonly claimedAt: number;
+  /** What an inference does at the moment. */
+  running?: JobStage;
 }
 
-/** Why the work on a job stops early: this process is about to exit, and another one takes over. */
-class HandBack extends Error {
-  override readonly name = 'HandBack';
+/** A place for one more job in a stage. */
+export interface Opening {
+  /** Names what holds the job's lease. */
+  readonly holder: string;
+  claim(): Promise<ClaimedJob | undefined>;
+  work(held: ActiveJob): Promise<void>;
 }
 
 /** Returns the fields of every log entry about a job. `trace_id` is spelled as in OpenTelemetry. */
@@ -78,81 +100,74 @@ function temporaryFailure(error: unknown, job: ClaimedJob): string | undefined {
   return undefined;
 }
 
-/** Claims the jobs that a process works on, keeps their leases, and ends their attempts. */
+type ActiveJobsOptions = Pick<WorkContext, 'config' | 'db' | 'inputs' | 'files' | 'observer' | 'onEvent' | 'log'>;
+
+/** Claims the jobs that this machine works on, keeps their leases, and ends their attempts. */
 export class ActiveJobs {
   readonly #options: ActiveJobsOptions;
-  readonly #held = new Set<ActiveJob>();
+  readonly #leaseMs: number;
+  readonly #held = new Map<string, ActiveJob>();
   #draining = false;
-  /** True if the response to the last claim was lost, because the claim may have succeeded. */
-  #claimInDoubt = false;
+  /** Holders of whose last claim the response was lost, so that the claim may have succeeded. */
+  readonly #inDoubt = new Set<string>();
 
   constructor(options: ActiveJobsOptions) {
     this.#options = options;
-  }
-
-  /** True if it holds no job. */
-  get idle(): boolean {
-    return this.#held.size === 0;
-  }
-
-  get count(): number {
-    return this.#held.size;
-  }
-
-  /** True if it holds a job that was attempted before. */
-  get hasRetried(): boolean {
-    return [...this.#held].some(({ job }) => job.attempt > 1);
+    this.#leaseMs = options.config.leaseSeconds * 1_000;
   }
 
   get draining(): boolean {
     return this.#draining;
   }
 
-  /**
-   * Renews the leases, four times before they would run out, and stops the work on jobs that were canceled. Returns a
-   * function that ends both.
-   */
-  keepLeases(): () => void {
-    const { db, leaseMs, log } = this.#options;
-    const every = (ms: number, task: () => Promise<void>) =>
-      setInterval(() => {
-        task().catch((error: unknown) => {
-          // An unavailable database is logged elsewhere.
-          if (!isUnavailable(error)) log.error({ err: error }, 'cannot check the leases');
-        });
-      }, ms);
-    const timers = [
-      every(leaseMs / 4, () => this.#renewLeases()),
-      every(watchMs, () => this.#leaveLost((leases) => stillHeld(db, leases))),
-    ];
-    return () => timers.forEach(clearInterval);
+  /** Says what the inference of a job does at the moment, if it runs on this machine. */
+  runningStage(jobId: string): JobStage | undefined {
+    return this.#held.get(jobId)?.running;
   }
 
-  /** Holds the job that `next` claims, if any. Hands it back if a drain has started in the meantime. */
-  async claim(next: () => Promise<ClaimedJob | undefined>): Promise<ActiveJob | undefined> {
-    const { db, name, notify, log } = this.#options;
+  /** Renews the leases, four times before they would run out. Returns a function that ends that. */
+  keepLeases(): () => void {
+    const timer = setInterval(() => this.checkLeases(), this.#leaseMs / 4);
+    return () => clearInterval(timer);
+  }
+
+  /** Renews the leases now, and so stops the work on jobs that were canceled or taken over. */
+  checkLeases(): void {
+    this.#renewLeases().catch((error: unknown) => {
+      // An unavailable database is logged elsewhere.
+      if (!isUnavailable(error)) this.#options.log.error({ err: error }, 'cannot check the leases');
+    });
+  }
+
+  /** Holds the job that `next` claims for `holder`, if any. Releases it if a drain has started in the meantime. */
+  async claim(
+    stage: Stage,
+    holder: string,
+    next: () => Promise<ClaimedJob | undefined>,
+  ): Promise<ActiveJob | undefined> {
+    const { db, observer, log } = this.#options;
     let job: ClaimedJob | undefined;
     try {
       // Renew first: after this process was suspended, the next free job could be one it still works on.
       await this.#renewLeases();
-      if (this.#claimInDoubt) {
-        const known = [...this.#held].map(({ job: { lease } }) => lease);
-        await releaseUnknown(db, name, known);
-        this.#claimInDoubt = false;
+      if (this.#inDoubt.has(holder)) {
+        const known = [...this.#held.values()].map(({ job: { lease } }) => lease);
+        await releaseUnknown(db, holder, known);
+        this.#inDoubt.delete(holder);
       }
       job = await next();
     } catch (error) {
-      if (mayBeCommitted(error)) this.#claimInDoubt = true;
+      if (mayBeCommitted(error)) this.#inDoubt.add(holder);
       if (!isUnavailable(error)) log.error({ err: error }, 'cannot claim a job');
     }
     if (!job) return undefined;
-    const held = { job, abort: new AbortController(), claimedAt: performance.now() };
+    const held = { job, stage, abort: new AbortController(), claimedAt: performance.now() };
     if (this.#draining) {
-      await this.#end(held, new HandBack());
+      await this.#end(held, new ReleasedError());
       return undefined;
     }
-    this.#held.add(held);
-    notify({ type: 'claimed', takenOver: job.taken_over === 1 });
+    this.#held.set(job.id, held);
+    observer.claimed(job.taken_over === 1);
     return held;
   }
 
@@ -165,7 +180,7 @@ export class ActiveJobs {
       await this.#end(held, error);
       return error;
     } finally {
-      this.#held.delete(held);
+      if (this.#held.get(held.job.id) === held) this.#held.delete(held.job.id);
     }
   }
 
@@ -173,21 +188,21 @@ export class ActiveJobs {
     this.#draining = true;
   }
 
-  /** Hands all jobs back without waiting for the work on them to stop. That work cannot write: the leases are gone. */
-  async releaseAll(): Promise<void> {
+  /** Releases all jobs, or those in one stage, without waiting for the work on them. It cannot write without a lease. */
+  async releaseAll(stage?: Stage): Promise<void> {
     const { db, log } = this.#options;
-    for (const { job, abort } of this.#held) {
-      abort.abort(new HandBack());
-      await release(db, job.lease).catch((error: unknown) =>
-        log.error({ ...aboutJob(job), ...failureReason(error) }, 'cannot return the job to the queue'),
+    for (const held of [...this.#held.values()].filter((one) => stage === undefined || one.stage === stage)) {
+      held.abort.abort(new ReleasedError());
+      await release(db, held.job.lease).catch((error: unknown) =>
+        log.error({ ...aboutJob(held.job), ...failureReason(error) }, 'cannot return the job to the queue'),
       );
     }
   }
 
   async advance({ lease }: ClaimedJob, status: 'PENDING' | 'IN_PROGRESS', progress: number): Promise<void> {
-    const { db, notify } = this.#options;
+    const { db, onEvent } = this.#options;
     await this.whenAvailable(() => advance(db, lease, { status, progress }, currentTime(db)));
-    notify({ type: 'changed' });
+    onEvent();
   }
 
   /**
@@ -228,12 +243,11 @@ export class ActiveJobs {
   }
 
   async #conclude(job: ClaimedJob, error: unknown, isTemporary: boolean): Promise<void> {
-    const { db, inputs, stageTimeoutMs, notify, log } = this.#options;
+    const { db, inputs, files, observer, onEvent, log } = this.#options;
     const about = aboutJob(job);
     if (error instanceof LeaseLostError) {
-      notify({ type: 'left', jobId: job.id });
       log.warn(about, 'lost the lease of the job');
-    } else if (error instanceof HandBack) {
+    } else if (error instanceof ReleasedError) {
       await release(db, job.lease);
       log.info(about, 'returned the job to the queue');
     } else if (isTemporary && isFetchable(error, job)) {
@@ -245,30 +259,28 @@ export class ActiveJobs {
       log.info(about, 'the image host is slow; the job waits, so that another account can fetch');
     } else if (error instanceof JobFailure) {
       const forgotten = await fail(db, job.lease, error, currentTime(db));
-      notify({ type: 'finished', jobId: job.id, status: 'FAILED' });
+      observer.failed();
+      onEvent();
       log.info({ ...about, code: error.code, reason: error.message, detail: String(error.cause ?? '') }, 'job failed');
       if (forgotten !== undefined) {
-        await withStageTimeout('removing an input', stageTimeoutMs, inputs.remove(forgotten));
+        await files.limit('removing an input', inputs.remove(forgotten));
       }
     } else {
       log.error({ ...about, ...failureReason(error) }, 'the attempt failed unexpectedly');
       const reason = error instanceof AttemptFailure ? error.message : undefined;
       const again = await failAttempt(db, job.lease, failedAttemptPauseMs, currentTime(db), reason);
-      if (!again) notify({ type: 'finished', jobId: job.id, status: 'FAILED' });
-      notify({ type: 'changed' });
+      if (!again) observer.failed();
+      onEvent();
     }
   }
 
-  #renewLeases(): Promise<void> {
-    const { db, leaseMs } = this.#options;
-    return this.#leaveLost((leases) => renew(db, leases, { now: currentTime(db), leaseMs }));
-  }
-
-  /** Stops the work on jobs whose leases are not among those that `keep` returns. */
-  async #leaveLost(keep: (leases: readonly Lease[]) => Promise<Set<string>>): Promise<void> {
+  /** Stops the work on jobs whose leases can no longer be renewed. */
+  async #renewLeases(): Promise<void> {
     if (this.#held.size === 0) return;
-    const all = [...this.#held];
-    const kept = await keep(all.map(({ job }) => job.lease));
+    const { db } = this.#options;
+    const all = [...this.#held.values()];
+    const leases = all.map(({ job }) => job.lease);
+    const kept = await renew(db, leases, { now: currentTime(db), leaseMs: this.#leaseMs });
     for (const { job, abort } of all) {
       if (!kept.has(job.lease.token)) abort.abort(new LeaseLostError(job.id));
     }

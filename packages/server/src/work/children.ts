@@ -1,0 +1,262 @@
+import { hostname } from 'node:os';
+import { setTimeout as pause } from 'node:timers/promises';
+import { builtInBundle, findBundle, modelDirs } from '@gen3d/engine/bundles';
+import { ExitError } from '@gen3d/engine/rpc';
+import type { Logger } from 'pino';
+import { routineLevel } from '../base/log.js';
+import { version } from '../base/version.js';
+import type { ChosenBundles, Config } from '../config.js';
+import { rateOf } from '../data/accounts/rates.js';
+import type { Db } from '../data/db/database.js';
+import { isUnavailable } from '../data/db/unavailable.js';
+import { keepAnnounced } from '../data/runners/registry.js';
+import { DecoderPool } from './preparation/decoder-pool.js';
+import { findSandbox } from './preparation/sandbox.js';
+import { slotsOf, thisMachine } from './runner/capacity.js';
+import { ModelServer } from './runner/model-server.js';
+import { type DeviceHistory, Runner, type RunnerDevice } from './runner/runner.js';
+import { RunnerChild } from './runner/runner-child.js';
+
+// The child processes that compute: decoders of images, and runners, which make models. They are functions with a
+// deadline: they get no settings, keys, database or files, and what they return is checked. Here they are started, and
+// started again with growing pauses when they end. docs/architecture.md lists what can happen to them.
+
+const firstPauseMs = 250;
+const maxPauseMs = 30_000;
+/** After a runner that ran for this long or made a model, the pauses start over. */
+const stableMs = 60_000;
+
+export interface ChildrenOptions {
+  config: Config;
+  /** Has the list of runners of all machines. */
+  db: Db;
+  /** Called when a runner crashed, or was killed because it hung. */
+  onCrash: (how: 'crashed' | 'hung') => void;
+  log: Logger;
+}
+
+/** A child could not be started when the server started. */
+export class RunnerStartError extends Error {
+  override readonly name = 'RunnerStartError';
+}
+
+/** Keeps `config.workers` runners and some decoders running. */
+export class Children {
+  readonly #options: ChildrenOptions;
+  /** Runners that are starting or running. */
+  readonly #runners = new Set<Runner>();
+  #decoders: DecoderPool | undefined;
+  #bundles: ChosenBundles;
+  /** Runners return to these bundles if one cannot open the new ones. */
+  #previousBundles: ChosenBundles | undefined;
+  #bundleProblem: string | null = null;
+  #kept: readonly Promise<void>[] = [];
+  #onReady: () => void = () => {};
+  /** Remove runners that have ended from the list. */
+  readonly #departures = new Set<Promise<void>>();
+  readonly #stopping = new AbortController();
+
+  constructor(options: ChildrenOptions) {
+    this.#options = options;
+    const { bundle, matte } = options.config;
+    this.#bundles = { bundle, matte };
+  }
+
+  /** The bundles that the next job uses. */
+  get bundles(): ChosenBundles {
+    return this.#bundles;
+  }
+
+  /** Says why the bundles that were chosen last could not be opened. */
+  get bundleProblem(): string | null {
+    return this.#bundleProblem;
+  }
+
+  /**
+   * Starts all children. Resolves with the device when every runner is ready, or undefined if there are no runners. Later,
+   * `onReady` is called when a runner is ready again.
+   * @throws {RunnerStartError} when one cannot be started
+   */
+  async start(onReady: () => void): Promise<RunnerDevice | undefined> {
+    const { workers } = this.#options.config;
+    if (workers === 0) return undefined;
+    this.#onReady = onReady;
+    const histories = Array.from({ length: workers }, (): DeviceHistory => ({ failed: false, retryMs: 0 }));
+    const opening = histories.map(async (history) => ({ history, ...(await this.#open(history)) }));
+    const [opened] = await Promise.all([Promise.all(opening), this.#openDecoders()]).catch((error: Error) => {
+      throw new RunnerStartError(error.message, { cause: error });
+    });
+    this.#kept = opened.map(({ runner, history }) => this.#keepRunning(runner, history));
+    return opened[0]?.device;
+  }
+
+  /** Decodes an untrusted image. @throws as `DecoderPool.decode` does */
+  async decode(image: Uint8Array, signal: AbortSignal): Promise<Uint8Array> {
+    if (!this.#decoders) throw new Error('The decoders have not been started');
+    return this.#decoders.decode(image, signal);
+  }
+
+  /** Returns the runner that can take most further jobs, if any can take one. */
+  nextRunner(): Runner | undefined {
+    const [first] = [...this.#runners].sort((a, b) => b.free - a.free);
+    return first && first.free > 0 ? first : undefined;
+  }
+
+  /**
+   * Replaces idle runners immediately and busy ones after their jobs. If the new bundles cannot be opened, the runners
+   * return to the previous ones.
+   */
+  useBundles({ bundle, matte }: ChosenBundles): void {
+    if (bundle === this.#bundles.bundle && matte === this.#bundles.matte) return;
+    this.#options.log.info({ bundle, matte }, 'the bundles changed; runners are replaced after their job');
+    this.#previousBundles ??= this.#bundles;
+    this.#bundles = { bundle, matte };
+    this.#bundleProblem = null;
+    for (const runner of this.#runners) runner.retire();
+  }
+
+  /** Ends all children. Resolves when they have ended. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    for (const { maker } of this.#runners) maker.kill();
+    this.#decoders?.stop();
+    await Promise.all([...this.#kept, ...this.#departures]);
+  }
+
+  async #openDecoders(): Promise<void> {
+    const { config, log } = this.#options;
+    const { sandbox, isMissing, text } = await findSandbox(config.decoderSandbox);
+    if (!sandbox && config.decoderSandbox === 'require') throw new Error(`--decoder-sandbox is require, but ${text}`);
+    log[isMissing ? 'warn' : routineLevel(config)](text);
+    if (this.#stopping.signal.aborted) return;
+    this.#decoders = new DecoderPool({}, sandbox);
+    this.#decoders.warmUp();
+  }
+
+  /** Starts another runner whenever the last one has ended, until `stop`. */
+  async #keepRunning(first: Runner, history: DeviceHistory): Promise<void> {
+    const { log, onCrash } = this.#options;
+    let current: Runner | Error = first;
+    let tried = this.#bundles;
+    for (let pauseMs = firstPauseMs; ; ) {
+      const startedAt = performance.now();
+      const runner: Runner | undefined = current instanceof Runner ? current : undefined;
+      const end: Error = current instanceof Runner ? await current.maker.ended : current;
+      if (this.#stopping.signal.aborted) return;
+      if (runner?.isRetiring) log.info({ runner: runner.id }, 'replacing the runner');
+      else if (runner || !this.#returnToPreviousBundles(tried, end)) {
+        onCrash(end instanceof ExitError && end.timedOut ? 'hung' : 'crashed');
+        const isStable = runner?.hasMadeModels || performance.now() - startedAt > stableMs;
+        const restartMs = isStable ? firstPauseMs : pauseMs;
+        log.error({ runner: runner?.id, problem: end.message, restartMs }, 'runner crashed');
+        await pause(restartMs, undefined, { signal: this.#stopping.signal }).catch(() => {});
+        pauseMs = Math.min(2 * restartMs, maxPauseMs);
+      }
+      tried = this.#bundles;
+      current = await this.#open(history).then(
+        (opened) => opened.runner,
+        (error: Error) => error,
+      );
+    }
+  }
+
+  /** Starts a runner with the current bundles. Resolves when it is ready. */
+  async #open(history: DeviceHistory): Promise<{ runner: Runner; device: RunnerDevice }> {
+    const { config, db, log } = this.#options;
+    const bundles = this.#bundles;
+    const maker = await startMaker(bundles, config, (message) => {
+      log.warn({ deviceRetrySeconds: history.retryMs / 1_000 }, message);
+      runner.fallBack();
+    });
+    const runner = new Runner(maker, history);
+    this.#runners.add(runner);
+    void maker.ended.then(() => this.#runners.delete(runner));
+    try {
+      if (this.#stopping.signal.aborted) throw new Error('the server is stopping');
+      const device = await this.#openMaker(maker, bundles);
+      runner.becomeReady(device, config.instance ?? device.provider);
+      // A missing rate must fail the start, not the first job.
+      if (!runner.fellBack)
+        await rateOf(db, config, runner.instance).catch((error) => isUnavailable(error) || Promise.reject(error));
+      if (bundles === this.#bundles) this.#previousBundles = undefined;
+      const about = { runner: runner.id, pid: maker.pid, device: device.provider, adapter: device.adapter };
+      log[this.#kept.length > 0 ? 'info' : routineLevel(config)](about, 'runner is ready');
+      await this.#announce(runner, device, bundles.bundle);
+      this.#onReady();
+      return { runner, device };
+    } catch (error) {
+      maker.kill();
+      await maker.ended;
+      throw error;
+    }
+  }
+
+  async #openMaker(maker: RunnerChild | ModelServer, bundles: ChosenBundles): Promise<RunnerDevice> {
+    const { config, log } = this.#options;
+    const { device, dataDir, workers, inferenceLimitSeconds } = config;
+    const machine = thisMachine();
+    const maxSlots = slotsOf(machine, workers, false);
+    if (maker instanceof ModelServer) {
+      void maker.probe().then((problem) => problem !== undefined && log.error(problem));
+      return { provider: 'cpu', slots: Math.min(maxSlots, maker.concurrency) };
+    }
+    const opened = await maker.open({
+      ...bundles,
+      device,
+      modelDirs: modelDirs(config),
+      cacheDir: dataDir,
+      // Several runners share the cores of the machine. For a single one, 0 leaves the choice to onnxruntime.
+      threads: workers > 1 ? Math.max(1, Math.floor(machine.cores / workers)) : 0,
+      pipelines: maxSlots,
+    });
+    const { provider, adapter, rejected, expectedSeconds } = opened;
+    for (const { provider, problem } of rejected) log.debug({ device: provider, problem }, 'device rejected');
+    if (expectedSeconds !== undefined) {
+      const text = `${bundles.bundle} is designed for GPUs. On this CPU, a photo takes about ${Math.ceil(expectedSeconds)} s`;
+      log.warn({ inferenceLimitSeconds }, text);
+    }
+    return { provider, adapter, slots: slotsOf(machine, workers, provider === 'cpu') };
+  }
+
+  /** Lists the runner for all machines while it runs. */
+  async #announce(runner: Runner, { provider, adapter }: RunnerDevice, bundle: string): Promise<void> {
+    const { config, db, log } = this.#options;
+    const pid = runner.maker.pid ?? 0;
+    const describe = () => {
+      const current = runner.fellBack
+        ? { device: 'cpu', adapter: null }
+        : { device: provider, adapter: adapter ?? null };
+      return { host: hostname(), pid, version, instance: runner.instance, bundle, ...current };
+    };
+    const depart = await keepAnnounced(db, runner.id, describe, config.leaseSeconds * 1_000, log);
+    const departure = runner.maker.ended.then(depart).finally(() => this.#departures.delete(departure));
+    this.#departures.add(departure);
+  }
+
+  /** Returns to the previous bundles after a runner could not open the new ones. False if there are none. */
+  #returnToPreviousBundles(failed: ChosenBundles, problem: Error): boolean {
+    if (failed !== this.#bundles || !this.#previousBundles) return false;
+    this.#bundles = this.#previousBundles;
+    this.#previousBundles = undefined;
+    this.#bundleProblem = problem.message;
+    this.#options.log.error(
+      { ...failed, problem: problem.message, kept: this.#bundles },
+      'a runner cannot open the new bundles; the previous ones stay in use',
+    );
+    return true;
+  }
+}
+
+/** Starts what makes models with a bundle: a runner process, or the model server that the bundle names. */
+async function startMaker(
+  { bundle }: ChosenBundles,
+  config: Config,
+  onFellBack: (message: string) => void,
+): Promise<RunnerChild | ModelServer> {
+  const { inferenceLimitSeconds, leaseSeconds, allowPrivateNetwork, denyNetwork } = config;
+  const timeoutMs = inferenceLimitSeconds * 1_000;
+  const manifest = bundle === builtInBundle ? undefined : (await findBundle(bundle, modelDirs(config))).manifest;
+  return manifest?.kind === 'http'
+    ? new ModelServer({ manifest, timeoutMs, rules: { allowPrivateNetwork, denyNetwork } })
+    : new RunnerChild({ limitMs: timeoutMs, silentMs: leaseSeconds * 1_000, onFellBack });
+}

@@ -1,0 +1,160 @@
+import { EngineError } from '@gen3d/engine/rpc';
+import { firstCharacters, progress } from '@gen3d/schema';
+import { readRealSize, type SamplerSettings } from '@gen3d/schema/rules';
+import { isStorageUnavailable } from '../base/errors.js';
+import { rateOf } from '../data/accounts/rates.js';
+import type { AssetKeys } from '../data/assets/asset-store.js';
+import { currentTime } from '../data/db/time.js';
+import { isUnavailable, mayBeCommitted } from '../data/db/unavailable.js';
+import { claim } from '../data/jobs/claim.js';
+import { JobFailure } from '../data/jobs/failures.js';
+import type { JobOptions } from '../data/jobs/job-options.js';
+import { succeed } from '../data/jobs/lifecycle.js';
+import type { JobStage, StageTimes } from '../data/jobs/stage-times.js';
+import { type ActiveJob, type ActiveJobs, aboutJob, type Opening, type WorkContext } from './active-jobs.js';
+import { progressSteps } from './runner/progress-steps.js';
+import type { Runner } from './runner/runner.js';
+import type { Made } from './runner/runner-protocol.js';
+import { ReleasedError } from './stage-failures.js';
+
+// Makes the models of prepared jobs, several at a time. The models are made in a runner, a child process without access
+// to anything; this process reads the photo, stores the model and finishes the job. A job ends in one of four ways:
+// finished (files stored first, then one transaction with the charge), failed, canceled, or released to the queue, which
+// costs no attempt. When a lease is lost, the work on that job stops without a write. This process may crash or be killed
+// at any point; others claim its jobs when their leases expire.
+
+/** Longer than the retries of a request to S3, which may take five minutes for each of the two files of a model. */
+const storeTimeoutMs = 11 * 60_000;
+
+const millisecondsSince = (start: number) => Math.round(performance.now() - start);
+
+const rounded = (times: StageTimes): StageTimes =>
+  Object.fromEntries(Object.entries(times).map(([stage, ms]) => [stage, Math.round(ms)]));
+
+/** Computes the charged time, which is the sum of the engine's stages, so that a customer can check it. */
+const inferenceTime = (times: StageTimes): number => Object.values(times).reduce((sum, ms) => sum + ms, 0);
+
+/** Turns an `EngineError` into a `JobFailure`, which ends the job. */
+function throwAsFailure(error: unknown): never {
+  if (error instanceof EngineError)
+    throw new JobFailure(error.code, firstCharacters(error.message, 1_000), { cause: error });
+  throw error;
+}
+
+/** The second stage of jobs: has their models made, stores them, and finishes the jobs. */
+export class Inference {
+  readonly #context: WorkContext;
+  readonly #jobs: ActiveJobs;
+
+  constructor(context: WorkContext, jobs: ActiveJobs) {
+    this.#context = context;
+    this.#jobs = jobs;
+  }
+
+  /** Returns how the next job can start, or undefined if no runner can take one. */
+  opening(): Opening | undefined {
+    const { db, config, children } = this.#context;
+    const runner = children.nextRunner();
+    if (!runner) return undefined;
+    const ask = { runner: runner.id, leaseMs: config.leaseSeconds * 1_000, holdsOthers: !runner.idle };
+    return {
+      holder: runner.id,
+      claim: () => claim(db, { ...ask, now: currentTime(db) }),
+      work: (held) => runner.hold(held.job, () => this.#infer(held, runner)),
+    };
+  }
+
+  async #infer(held: ActiveJob, runner: Runner): Promise<void> {
+    const { db, config, inputs, assets, files, observer, onEvent, log } = this.#context;
+    const { job, abort } = held;
+    const readStart = performance.now();
+    const photo = await files.limit('reading the input', inputs.read(job.id));
+    const prepare = job.prepareMs + millisecondsSince(readStart);
+    // It ended between the claim and now, so this job has nothing to do with it.
+    if (runner.hasEnded) throw new ReleasedError();
+    const { stats, ...model } = await this.#make(held, runner, photo);
+    const engineStages = rounded(stats.stageMs);
+    const inferenceMs = inferenceTime(engineStages);
+    abort.signal.throwIfAborted();
+
+    held.running = 'store';
+    const stored = performance.now();
+    const keys = await this.#store(held, model);
+    const stageTimes = { prepare, ...engineStages, store: millisecondsSince(stored) };
+    let forgotten: string | undefined;
+    try {
+      const { instance } = runner;
+      const rateUsdPerSecond = await this.#jobs.whenAvailable(() => this.#rateOf(instance));
+      const { bundle, warnings } = stats;
+      const charged = { inferenceMs, stageTimes, instance, rateUsdPerSecond };
+      const success = { ...keys, ...charged, bundle, warnings, keepsPhoto: config.keepPhotosDays !== undefined };
+      forgotten = await this.#jobs.whenAvailable(() => succeed(db, job.lease, success, currentTime(db)));
+    } catch (error) {
+      // If the database failed, the job may have succeeded. The hourly sweep settles its files.
+      if (!isUnavailable(error) && !mayBeCommitted(error)) await assets.discard(keys);
+      throw error;
+    }
+    runner.recordSuccess(model);
+    observer.succeeded(inferenceMs, stageTimes);
+    onEvent();
+    const about = { runner: runner.id, bundle: stats.bundle, outlineOverlap: stats.outlineOverlap?.toFixed(2) };
+    log.info({ ...aboutJob(job), ...about, inferenceMs }, 'job succeeded');
+    // Done last, to keep a slow store from delaying clients.
+    await files.limit('keeping the model', assets.keep(keys));
+    if (forgotten !== undefined) await files.limit('removing an input', inputs.remove(forgotten));
+  }
+
+  /** Has the model made, and meanwhile writes the job's progress. */
+  async #make(held: ActiveJob, runner: Runner, photo: Uint8Array): Promise<Made> {
+    const { config, observer } = this.#context;
+    const { resolution, maxTriangles, textureSize } = config;
+    const { job, abort, claimedAt } = held;
+    await this.#jobs.advance(job, 'IN_PROGRESS', progress.inferring);
+    abort.signal.throwIfAborted();
+    if (job.attempt === 1) observer.waited(job.waitedMs + millisecondsSince(claimedAt));
+    let writing: Promise<void> = Promise.resolve();
+    const passStep = progressSteps((reached) => {
+      writing = writing
+        .then(() => this.#jobs.advance(job, 'IN_PROGRESS', reached))
+        .catch((error: unknown) => abort.abort(error));
+    });
+    held.running = 'matte';
+    const onProgress = (fraction: number, running: JobStage | undefined) => {
+      passStep(fraction);
+      held.running = running ?? 'store';
+    };
+    const sampler = job.sampler === null ? undefined : (JSON.parse(job.sampler) as SamplerSettings);
+    const options = job.options === null ? undefined : (JSON.parse(job.options) as JobOptions);
+    const mesh = { resolution, maxTriangles, textureSize, sampler, realSize: readRealSize(options ?? {}) };
+    const request = { ...mesh, options, onProgress, signal: abort.signal };
+    const made = await runner.maker.generate(photo, request).catch(throwAsFailure);
+    await writing;
+    return made;
+  }
+
+  /** Retries while the object store is unavailable, to save the expensive inference. */
+  #store(
+    { job, abort }: ActiveJob,
+    { glb, thumbnail, transparentThumbnail }: Pick<Made, 'glb' | 'thumbnail' | 'transparentThumbnail'>,
+  ): Promise<AssetKeys> {
+    const { assets, files, log } = this.#context;
+    const isTemporary = (error: unknown) => {
+      if (abort.signal.aborted || !isStorageUnavailable(error)) return false;
+      log.warn(aboutJob(job), error.message);
+      return true;
+    };
+    return this.#jobs.retryWhile(isTemporary, () =>
+      files.limit('storing the model', assets.put(job.id, glb, thumbnail, transparentThumbnail), storeTimeoutMs),
+    );
+  }
+
+  /** The rates may change while a server runs, and may have no entry for a CPU that replaces a GPU. */
+  async #rateOf(instance: string): Promise<number> {
+    const { db, config, log } = this.#context;
+    return rateOf(db, config, instance).catch((error: unknown) => {
+      if (isUnavailable(error)) throw error;
+      log.error({ err: error }, 'no rate is known; the inference is free of charge');
+      return 0;
+    });
+  }
+}

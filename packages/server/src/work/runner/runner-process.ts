@@ -1,0 +1,38 @@
+/** A process that makes models. It has a photo at a time, and neither the database nor files of the server nor keys. */
+import type * as Engine from '@gen3d/engine';
+import { type Handlers, parentChannel } from '@gen3d/engine/rpc';
+import { leaveSignalsToParent } from '../../base/child-process.js';
+import { resized } from './real-size.js';
+import type { RunnerFunctions, RunnerObserver } from './runner-protocol.js';
+
+let engine: typeof Engine;
+let pool: Engine.EnginePool;
+
+leaveSignalsToParent();
+const worker = parentChannel<RunnerObserver>({
+  async open(settings) {
+    // Loaded here, so that this call reports a native part that cannot be loaded.
+    engine = await import('@gen3d/engine');
+    const onWarning = (message: string) => worker.notify('fellBack', message);
+    pool = await engine.EnginePool.open({ ...settings, onWarning });
+    const { provider, adapter, rejected, expectedSeconds } = pool.chosen;
+    return {
+      provider,
+      adapter: adapter?.name,
+      rejected: rejected.map(({ provider, problem }) => ({ provider, problem })),
+      expectedSeconds,
+    };
+  },
+  async generate({ id, photo, options }, signal) {
+    const decoded = await engine.decode(photo, { onlyPng: true });
+    signal.throwIfAborted();
+    const onProgress: Engine.PoolGenerateOptions['onProgress'] = (fraction, { running, deviceWaitMs }) =>
+      worker.notify('progress', { id, fraction, running, deviceWaitMs });
+    const { stats, ...made } = await pool.generate(decoded, { ...options, onProgress, signal });
+    const glb = await resized(made.glb, options.realSize);
+    const { bundle, warnings, outlineOverlap, stageMs } = stats;
+    const rssBytes = process.memoryUsage.rss();
+    return { ...made, glb, stats: { bundle, warnings: [...warnings], outlineOverlap, stageMs }, rssBytes };
+  },
+  ping() {},
+} satisfies Handlers<RunnerFunctions>);

@@ -1,0 +1,131 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { currentTime } from '../data/db/time.js';
+import { isUnavailable } from '../data/db/unavailable.js';
+import { stagesWithJobs } from '../data/jobs/claim.js';
+import type { JobStage } from '../data/jobs/stage-times.js';
+import { type ActiveJob, ActiveJobs, type Opening, type WorkContext } from './active-jobs.js';
+import { FileAccess } from './file-access.js';
+import { Inference } from './infer.js';
+import { Poll } from './poll.js';
+import { Preparation } from './prepare.js';
+import type { RunnerDevice } from './runner/runner.js';
+import { StageTimeoutError } from './stage-failures.js';
+
+/** Time beyond the grace period of a drain for what jobs still do after their release. */
+const settleMs = 2_000;
+
+export interface WorkerOptions extends Omit<WorkContext, 'files'> {
+  /** Time limit of an access to a stored file. Default: 2 minutes. */
+  fileTimeoutMs?: number | undefined;
+}
+
+/**
+ * Works on jobs, several at a time, each under a lease of its own. One loop claims jobs for both stages, preparation and
+ * inference. This process holds the database and the files; its children compute, and have neither.
+ */
+export class Worker {
+  readonly #context: WorkContext;
+  readonly #jobs: ActiveJobs;
+  readonly #stages: { readonly inference: Inference; readonly preparation: Preparation };
+  readonly #poll = new Poll();
+  readonly #inProgress = new Set<Promise<void>>();
+  #running: Promise<void> = Promise.resolve();
+  #stopKeepingLeases: () => void = () => {};
+
+  constructor({ fileTimeoutMs, ...options }: WorkerOptions) {
+    const files = new FileAccess(options.log, fileTimeoutMs);
+    files.onRecovery = () => this.wake();
+    this.#context = { ...options, files };
+    this.#jobs = new ActiveJobs(this.#context);
+    this.#stages = {
+      inference: new Inference(this.#context, this.#jobs),
+      preparation: new Preparation(this.#context, this.#jobs),
+    };
+  }
+
+  /** Starts the children, then the work, if there are runners. @throws {RunnerStartError} when one cannot be started */
+  async start(): Promise<RunnerDevice | undefined> {
+    const device = await this.#context.children.start(() => this.wake());
+    if (!device) return undefined;
+    this.#stopKeepingLeases = this.#jobs.keepLeases();
+    this.#running = this.#claimUntilDrained();
+    return device;
+  }
+
+  /** Looks for a job now. */
+  wake(): void {
+    this.#poll.wake();
+  }
+
+  /** Stops the work on jobs that were canceled. */
+  checkLeases(): void {
+    this.#jobs.checkLeases();
+  }
+
+  /** Says what the inference of a job does at the moment, if it runs on this machine. */
+  runningStage(jobId: string): JobStage | undefined {
+    return this.#jobs.runningStage(jobId);
+  }
+
+  /** True while a file system does not respond. */
+  get filesHang(): boolean {
+    return this.#context.files.hangs;
+  }
+
+  /**
+   * Claims nothing more, gives running inferences `graceMs` to finish, releases the other jobs, and ends the children.
+   */
+  async drain(graceMs: number): Promise<void> {
+    this.#jobs.stopClaiming();
+    this.wake();
+    await this.#jobs.releaseAll('preparation');
+    const finished = () => Promise.all([this.#running, ...this.#inProgress]);
+    await Promise.race([finished(), pause(graceMs, undefined, { ref: false })]);
+    await this.#jobs.releaseAll();
+    await this.#context.children.stop();
+    await Promise.race([finished(), pause(settleMs, undefined, { ref: false })]);
+    this.#stopKeepingLeases();
+  }
+
+  async #claimUntilDrained(): Promise<void> {
+    while (!this.#jobs.draining) {
+      if (!(await this.#claimOnce())) await this.#poll.wait();
+    }
+  }
+
+  /** Claims at most one job per stage. Resolves with whether there was one. */
+  async #claimOnce(): Promise<boolean> {
+    const { db, files, log } = this.#context;
+    const openings = (['inference', 'preparation'] as const).flatMap((stage) => {
+      const opening = this.#stages[stage].opening();
+      return opening ? [{ stage, opening }] : [];
+    });
+    if (files.hangs || openings.length === 0) return false;
+    const waiting = await stagesWithJobs(db, currentTime(db)).catch((error: unknown) => {
+      // Outages are logged elsewhere.
+      if (!isUnavailable(error)) log.error({ err: error }, 'cannot look for jobs');
+    });
+    let found = false;
+    for (const { stage, opening } of openings) {
+      const held = waiting?.has(stage) && (await this.#jobs.claim(stage, opening.holder, opening.claim));
+      if (!held) continue;
+      found = true;
+      this.#work(held, opening);
+    }
+    return found;
+  }
+
+  #work(held: ActiveJob, opening: Opening): void {
+    const working = this.#jobs
+      .work(held, () => opening.work(held))
+      .then(async (error) => {
+        // Other machines may reach the files.
+        if (error instanceof StageTimeoutError) await this.#jobs.releaseAll();
+      })
+      .finally(() => {
+        this.#inProgress.delete(working);
+        this.wake();
+      });
+    this.#inProgress.add(working);
+  }
+}
