@@ -10,7 +10,7 @@ const onPostgres = [
   onlyPostgres,
   `${server}/src/data/{accounts,db,jobs,runners,webhooks}/**/*.test.ts`,
   `${server}/src/work/webhooks/delivery.test.ts`,
-  `${server}/test/{admin,compatible-route,deletion,events,gallery,make-again,query-plans}.test.ts`,
+  `${server}/test/{admin,children,compatible-route,deletion,events,gallery,make-again,query-plans}.test.ts`,
   `${server}/test/contract/*.test.ts`,
   `${server}/test/faults/{crash,runners}.system.test.ts`,
 ];
