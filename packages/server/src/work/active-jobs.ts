@@ -10,6 +10,7 @@ import { failureReason, isUnavailable, mayBeCommitted } from '../data/db/unavail
 import type { InputStore } from '../data/inputs/input-store.js';
 import { UnreadableImageError } from '../data/inputs/input-store.js';
 import { type ClaimedJob, release, releaseUnknown, renew, type Stage } from '../data/jobs/claim.js';
+import { isDeleted } from '../data/jobs/deletion.js';
 import { JobFailure } from '../data/jobs/failures.js';
 import { advance, fail, failAttempt, LeaseLostError, prepareAgain } from '../data/jobs/lifecycle.js';
 import type { JobStage, StageTimes } from '../data/jobs/stage-times.js';
@@ -247,6 +248,8 @@ export class ActiveJobs {
     const about = aboutJob(job);
     if (error instanceof LeaseLostError) {
       log.warn(about, 'lost the lease of the job');
+      // A photo may have been stored after the files of a deleted job were erased.
+      if (await isDeleted(db, job.id)) await files.limit('erasing an input', inputs.erase(job.id));
     } else if (error instanceof ReleasedError) {
       await release(db, job.lease);
       log.info(about, 'returned the job to the queue');

@@ -11,7 +11,9 @@ import { newAccount, newJob, site, temporaryDatabase, temporaryFolder, until } f
 import { testDevice, testWorker } from '../../test/worker-kit.js';
 import { newUlid } from '../base/ids.js';
 import { FolderAssetStore } from '../data/assets/folder-store.js';
+import { currentTime } from '../data/db/time.js';
 import { FolderInputStore } from '../data/inputs/folder-store.js';
+import { deleteJob, finishDeletion } from '../data/jobs/deletion.js';
 import { DecoderPool } from './preparation/decoder-pool.js';
 import { slowHost } from './preparation/fetch-slots.js';
 
@@ -99,6 +101,26 @@ test('a job with an inline image or an image URL is prepared once the decoded im
     expect(await decode(await inputs.read(id))).toEqual(expected);
   }
   await until(async () => timesPrepared() === 2);
+});
+
+test('a photo that is stored after its job was deleted is erased', async () => {
+  const { db, inputs, create } = await setUp();
+  const replace = inputs.replace.bind(inputs);
+  let stored = false;
+  inputs.replace = async (id, image) => {
+    await deleteJob(db, id, currentTime(db));
+    await finishDeletion(db, { inputs, assets: new FolderAssetStore(temporaryFolder()) }, id);
+    await replace(id, image);
+    stored = true;
+  };
+  const id = await create(ballPhoto());
+  await until(async () => stored);
+  const isStored = () =>
+    inputs.read(id).then(
+      () => true,
+      () => false,
+    );
+  await until(async () => !(await isStored()));
 });
 
 test('an account whose hosts never respond leaves half of the slots to others', async () => {

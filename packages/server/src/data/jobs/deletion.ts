@@ -148,6 +148,11 @@ export async function deleteOldModels(db: Db, now: number, days: number): Promis
   }
 }
 
+export async function isDeleted(db: Queryable, id: string): Promise<boolean> {
+  const deleted = db.selectFrom('deleted_jobs').select('job_id').where('job_id', '=', id);
+  return (await deleted.executeTakeFirst()) !== undefined;
+}
+
 /** Whether a job had a model and was deleted, so that its URLs are gone for good. */
 export async function isGone(db: Queryable, id: string): Promise<boolean> {
   const deleted = db.selectFrom('deleted_jobs').select('had_model').where('job_id', '=', id);
