@@ -158,14 +158,8 @@ export class Engine {
       return result;
     };
 
-    const { credits, sampler: defaults } = this.#reconstructor;
-    if (options.sampler && !defaults) {
-      throw new EngineError(
-        'inference_failed',
-        `The network ${credits[0].name} makes a model in one step, so it has no seed and no number of steps. Send the photo without them.`,
-      );
-    }
-    const sampler = defaults && { ...defaults, ...options.sampler };
+    const { credits } = this.#reconstructor;
+    const sampler = this.#samplerSettings(options.sampler);
     const decoded = photo instanceof Uint8Array ? await decode(photo) : photo;
     const found = await stage('matte', () => matte(decoded, (image) => this.#predictMatte(image)));
     const warnings = photoWarnings(found, decoded.transparent);
@@ -193,21 +187,12 @@ export class Engine {
     });
     const { model, toModel } = pose(mesh, elevationRadians);
     const thumbnail = await stage('thumbnail', () => renderThumbnail(model, baseColor));
+    const photoView = photoViewInModel(field.camera, toModel, cutout.window, decoded.image);
+    const extras = { generator: `gen3d ${version}`, bundles: credits, sampler, photo: photoView, warnings };
     // The images are encoded in threads of libvips, and the GLB is written here in the meantime.
     const write = async () => {
-      const texture = sharp(baseColor.data, { raw: { width: textureSize, height: textureSize, channels: 4 } });
-      const bytes = await texture.removeAlpha().jpeg({ quality: 90 }).toBuffer();
-      return writeGlb(
-        model,
-        { bytes, mimeType: 'image/jpeg' },
-        {
-          generator: `gen3d ${version}`,
-          bundles: credits,
-          sampler,
-          photo: photoViewInModel(field.camera, toModel, cutout.window, decoded.image),
-          warnings,
-        },
-      );
+      const bytes = await encodeTexture(baseColor.data, textureSize);
+      return writeGlb(model, { bytes, mimeType: 'image/jpeg' }, extras);
     };
     const [glb, { jpeg, webp }] = await stage('write', () => Promise.all([write(), encodeThumbnail(thumbnail)]));
     return {
@@ -224,6 +209,17 @@ export class Engine {
         outlineOverlap: field.overlap,
       },
     };
+  }
+
+  #samplerSettings(given: SamplerSettings | undefined) {
+    const { credits, sampler: defaults } = this.#reconstructor;
+    if (given && !defaults) {
+      throw new EngineError(
+        'inference_failed',
+        `The network ${credits[0].name} makes a model in one step, so it has no seed and no number of steps. Send the photo without them.`,
+      );
+    }
+    return defaults && { ...defaults, ...given };
   }
 
   /** Releases the networks. */
@@ -251,6 +247,13 @@ export class Engine {
     return network.predict(image);
   }
 }
+
+/** @param pixels four bytes per pixel, of which the last is ignored */
+const encodeTexture = (pixels: Uint8Array, side: number): Promise<Buffer> =>
+  sharp(pixels, { raw: { width: side, height: side, channels: 4 } })
+    .removeAlpha()
+    .jpeg({ quality: 90 })
+    .toBuffer();
 
 function photoViewInModel(
   { distance, halfTangent }: Camera,

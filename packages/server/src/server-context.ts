@@ -105,10 +105,6 @@ export function createContext(
     fileTimeoutMs,
     log,
   });
-  const jobEstimates = new JobEstimates(
-    (jobId) => worker.runningStage(jobId),
-    () => firstInQueue(db, queueHeadSize),
-  );
   const bundleManager = new BundleManager({
     config,
     choose: (choice) => chooseBundles(config.dataDir, choice),
@@ -117,13 +113,39 @@ export function createContext(
     offers,
     log,
   });
-  const services: ServerContext['services'] = {
+  const parts = {
+    config,
+    log,
+    store,
+    state,
+    assetsUrl,
+    dispatcher,
+    wakeup,
+    delivery,
+    wakeReaders,
+    children,
+    worker,
+    bundleManager,
+  };
+  return { ...parts, services: createServices(parts, { metrics, endpoints, eventFeed, onEvent }) };
+}
+
+/** Collects what routes use. */
+function createServices(
+  { config, log, store, state, assetsUrl, wakeup, worker, bundleManager }: Omit<ServerContext, 'services'>,
+  own: Pick<Services, 'metrics' | 'endpoints' | 'eventFeed'> & { onEvent: () => void },
+): ServerContext['services'] {
+  const { db, files, keyRing } = store;
+  const { onEvent, ...shared } = own;
+  const jobEstimates = new JobEstimates(
+    (jobId) => worker.runningStage(jobId),
+    () => firstInQueue(db, queueHeadSize),
+  );
+  return {
     ...store,
     config,
     log,
-    metrics,
-    endpoints,
-    eventFeed,
+    ...shared,
     jobEstimates,
     bundleManager,
     assetsUrl,
@@ -158,20 +180,5 @@ export function createContext(
       wakeup.notify('job_canceled');
       onEvent();
     },
-  };
-  return {
-    config,
-    log,
-    store,
-    state,
-    assetsUrl,
-    dispatcher,
-    wakeup,
-    delivery,
-    wakeReaders,
-    children,
-    worker,
-    bundleManager,
-    services,
   };
 }

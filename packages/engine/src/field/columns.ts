@@ -104,6 +104,35 @@ interface Columns {
   readonly elevation: number | undefined;
 }
 
+/** Combines what the network says of the front, of each step behind it, and of the outline. Inside is above 0. */
+function predictedDensity(
+  { decoder, camera }: Pick<ColumnsManifest, 'decoder' | 'camera'>,
+  size: number,
+  { front, occupancy }: { readonly front: Float32Array; readonly occupancy: Float32Array },
+  silhouetteAt: (u: number, v: number) => number,
+): Density {
+  const { steps } = decoder;
+  const count = size * size;
+  const halfDepth = decoder.halfWidth * decoder.halfDepth;
+  const halfTangent = decoder.halfWidth / camera.distance;
+  return (x: number, y: number, z: number): number => {
+    const scale = 1 / ((camera.distance - z) * halfTangent);
+    const u = x * scale;
+    const v = -y * scale;
+    const silhouette = silhouetteAt(u, v);
+    if (silhouette <= -3) return -3;
+    const behind = ((-z / halfDepth - sampleFront(front, outlineSize, u, v)) * steps) / 2;
+    const step = clamp(behind, 0, steps - 1);
+    const k = Math.min(Math.floor(step), steps - 2);
+    const near = sampleSquare(occupancy, size, u, v, k * count);
+    const far = sampleSquare(occupancy, size, u, v, (k + 1) * count);
+    let inside = clamp(near + (far - near) * (step - k), -6, 6);
+    // At least the seam's width, or its rounding would cut a rim off the visible surface.
+    if (behind < minThickness * steps) inside = Math.max(inside, seamRounding);
+    return smoothMin(smoothMin(1.5 * clamp(behind, -4, 4), inside, seamRounding), silhouette, seamRounding);
+  };
+}
+
 /** Makes a field of a network's outputs. `coarseMatte` is [C·C], `fineMatte` [outlineSize·outlineSize]. */
 export function columnsField(
   manifest: ColumnsManifest,
@@ -127,23 +156,7 @@ export function columnsField(
   const distanceInside = (u: number, v: number) => (sampleSquare(outline, outlineSize, u, v) * 2) / outlineSize;
   // About the slope of the network's own occupancy across an edge: one logit per pixel of the network.
   const silhouetteAt = (u: number, v: number) => clamp((distanceInside(u, v) * size) / 2, -3, 3);
-  const predicted = (x: number, y: number, z: number): number => {
-    const scale = 1 / ((camera.distance - z) * halfTangent);
-    const u = x * scale;
-    const v = -y * scale;
-    const silhouette = silhouetteAt(u, v);
-    if (silhouette <= -3) return -3;
-    const behind = ((-z / halfDepth - sampleFront(front, outlineSize, u, v)) * steps) / 2;
-    const step = clamp(behind, 0, steps - 1);
-    const k = Math.min(Math.floor(step), steps - 2);
-    const near = sampleSquare(occupancy, size, u, v, k * count);
-    const far = sampleSquare(occupancy, size, u, v, (k + 1) * count);
-    let inside = clamp(near + (far - near) * (step - k), -6, 6);
-    // At least the seam's width, or its rounding would cut a rim off the visible surface.
-    if (behind < minThickness * steps) inside = Math.max(inside, seamRounding);
-    return smoothMin(smoothMin(1.5 * clamp(behind, -4, 4), inside, seamRounding), silhouette, seamRounding);
-  };
-
+  const predicted = predictedDensity(manifest, size, { front, occupancy }, silhouetteAt);
   const { near, far } = depthRange(frontDepth, occupancy, coarseMatte, size, steps);
   const [zMax, zMin] = [-near * halfDepth, -far * halfDepth];
   const [uMax, vMax] = reachOf(coarseMatte, size);

@@ -121,6 +121,19 @@ export function openMatting(bundle: Bundle<MatteManifest>, open: OpenSession = o
   return open(bundle, graph, inputs, [{ name: output, shape: [1, 1, outputSide, outputSide] }]);
 }
 
+/** Checks the outputs of a run, because a graph may leave sizes open. */
+function checkShapes(
+  path: string,
+  outputs: readonly TensorSpec[],
+  results: Awaited<ReturnType<InferenceSession['run']>>,
+): void {
+  for (const { name, shape } of outputs) {
+    const found = results[name]?.dims ?? [];
+    if (fits(shape, found)) continue;
+    throw inferenceFailed(`${path}: output "${name}" has the shape ${words(found)}, its manifest says ${words(shape)}`);
+  }
+}
+
 /** Opens a session in this thread, as `OpenSession` specifies. */
 export async function openSession(
   bundle: Bundle,
@@ -164,15 +177,7 @@ export async function openSession(
       // This is not an EngineError, because the photo is not the cause, and another attempt may succeed.
       throw mayBeDevice || isOutOfMemory(cause) ? new Error(detail, { cause }) : inferenceFailed(detail, cause);
     });
-    for (const { name, shape } of outputs) {
-      const found = results[name]?.dims ?? [];
-      // A graph may leave sizes open, so the output is checked too.
-      if (!fits(shape, found)) {
-        throw inferenceFailed(
-          `${path}: output "${name}" has the shape ${words(found)}, its manifest says ${words(shape)}`,
-        );
-      }
-    }
+    checkShapes(path, outputs, results);
     const values = new Map(fetches.map((name) => [name, float32(name, results[name])]));
     // WebGPU only logs that it is out of memory, and returns the old content of the buffer.
     const blank = mayBeDevice ? blankOutput(values) : undefined;

@@ -33,10 +33,8 @@ export function marchingCubes(grid: ScalarGrid, threshold: number): TriangleMesh
   markInside(values, 0, threshold, insides[0], counts[0]);
 
   for (let k = 0; k < nz - 1; k++) {
-    const near = insides[(k & 1) as 0 | 1];
-    const far = insides[(~k & 1) as 0 | 1];
-    const nearCounts = counts[(k & 1) as 0 | 1];
-    const farCounts = counts[(~k & 1) as 0 | 1];
+    const [near, far] = k & 1 ? [insides[1], insides[0]] : insides;
+    const [nearCounts, farCounts] = k & 1 ? [counts[1], counts[0]] : counts;
     markInside(values, (k + 1) * layer, threshold, far, farCounts);
     for (let j = 0; j < ny - 1; j++) {
       if (nearCounts[j]! + nearCounts[j + 1]! + farCounts[j]! + farCounts[j + 1]! === 0) continue;

@@ -161,7 +161,11 @@ export class Metrics implements JobObserver {
       'Free space on the disk that holds the data directory, for users other than root',
       ({ bavail, bsize }) => bavail * bsize,
     );
-    // Each is read on request from an index that contains only the counted rows (migration 0014).
+    this.#countInDatabase(db);
+  }
+
+  /** Each figure is read on request, from an index that contains only the counted rows. */
+  #countInDatabase(db: Db): void {
     new Gauge({
       name: 'gen3d_database_up',
       help: 'Whether the database responds: 1 or 0',

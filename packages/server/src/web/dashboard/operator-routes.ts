@@ -14,7 +14,7 @@ import { type Db, kindOf } from '../../data/db/database.js';
 import { currentTime } from '../../data/db/time.js';
 import { transaction } from '../../data/db/transaction.js';
 import { accountsWithOpenJobs, finishedJobsByStatus, oldestOpenJob, openJobsByStatus } from '../../data/jobs/counts.js';
-import { liveRunners } from '../../data/runners/registry.js';
+import { type LiveRunner, liveRunners } from '../../data/runners/registry.js';
 import { outboxCounts } from '../../data/webhooks/outbox.js';
 import { HttpError, sendJson, validated } from '../answers/responses.js';
 import { jsonBody } from '../guards/json-body.js';
@@ -39,6 +39,19 @@ function conflict(error: unknown): never {
   throw error instanceof AdminError ? new HttpError(409, 'invalid_request', error.message) : error;
 }
 
+const shownRunner = (runner: LiveRunner): Overview['runners'][number] => ({
+  runner_id: runner.id,
+  host: runner.host,
+  version: runner.version,
+  instance: runner.instance,
+  bundle: runner.bundle,
+  device: runner.device,
+  adapter: runner.adapter,
+  task_id: runner.job_id,
+  started_at: isoTime(runner.started_at),
+  heartbeat_at: isoTime(runner.heartbeat_at),
+});
+
 /** Serves `/dashboard/api/operator`: the state of the server, and its accounts. */
 export function operatorRoutes(services: Services): Router {
   const { bundleManager, config, cursors, db, rates } = services;
@@ -59,18 +72,7 @@ export function operatorRoutes(services: Services): Router {
       oldest_open_at: oldest === undefined ? null : isoTime(oldest),
       inference_seconds: await recentInference(db),
       events,
-      runners: runners.map((runner) => ({
-        runner_id: runner.id,
-        host: runner.host,
-        version: runner.version,
-        instance: runner.instance,
-        bundle: runner.bundle,
-        device: runner.device,
-        adapter: runner.adapter,
-        task_id: runner.job_id,
-        started_at: isoTime(runner.started_at),
-        heartbeat_at: isoTime(runner.heartbeat_at),
-      })),
+      runners: runners.map(shownRunner),
       rates: { ...rates() },
       ...bundleManager.inUse,
       database: kindOf(db).name,
@@ -101,6 +103,13 @@ export function operatorRoutes(services: Services): Router {
     } satisfies OperatorAccountList);
   });
 
+  addAccountChanges(router, services);
+  return router;
+}
+
+/** Creates and credits accounts. */
+function addAccountChanges(router: Router, services: Services): void {
+  const { config, db } = services;
   router.post('/accounts', jsonBody(services), async (request, response) => {
     const body = validated(NewAccount.safeParse(request.body));
     const account = await openAccount(db, config, body, (trx, action) => auditRequest(response, trx, action)).catch(
@@ -122,7 +131,6 @@ export function operatorRoutes(services: Services): Router {
     if (credited === undefined) throw new HttpError(404, 'not_found', 'No such account');
     sendJson(response, 200, { account_id: id, balance_usd: toUsd(credited.balance) });
   });
-  return router;
 }
 
 /** Computes the median and the 95th percentile of the last jobs' inference. */

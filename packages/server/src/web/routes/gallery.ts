@@ -62,10 +62,16 @@ const notFound = () => new HttpError(404, 'not_found', 'No such job');
  * `/gen3d/jobs` for API keys, and at `/dashboard/api/gallery` for sessions.
  */
 export function galleryRoutes(services: Services): Router {
-  const { db, log, files, inputs, cursors, slots, assetsUrl, jobEstimates, jobStores, onJobCreated, onJobCanceled } =
-    services;
   const router = Router();
+  addReads(router, services);
+  addChanges(router, services);
+  addSharing(router, services);
+  addRetries(router, services);
+  return router;
+}
 
+/** Converts the rows of jobs for clients. */
+function presenter({ assetsUrl, jobEstimates, jobStores, db }: Services) {
   const present = async (row: GalleryRow): Promise<GalleryJob> =>
     toGalleryJob(
       row,
@@ -80,6 +86,12 @@ export function galleryRoutes(services: Services): Router {
     return present(row);
   }
 
+  return { present, find };
+}
+
+function addReads(router: Router, services: Services): void {
+  const { db, cursors, slots } = services;
+  const { present, find } = presenter(services);
   router.get('/', async (request, response) => {
     const asked = validated(GalleryQuery.safeParse(request.query), 'query');
     const { accountId, sandbox } = callerOf(response);
@@ -98,6 +110,16 @@ export function galleryRoutes(services: Services): Router {
     } satisfies GalleryPage);
   });
 
+  router.get('/:id', async (request, response) => {
+    sendJson(response, 200, await find(callerOf(response).accountId, request.params.id));
+  });
+
+  router.get('/:id/events', (request, response) => streamJobEvents(services, request, response));
+}
+
+function addChanges(router: Router, services: Services): void {
+  const { db, log, files, inputs, onJobCanceled } = services;
+  const { find } = presenter(services);
   for (const [path, hidden] of [
     ['/hide', true],
     ['/unhide', false],
@@ -108,12 +130,6 @@ export function galleryRoutes(services: Services): Router {
       sendJson(response, 200, { changed });
     });
   }
-
-  router.get('/:id', async (request, response) => {
-    sendJson(response, 200, await find(callerOf(response).accountId, request.params.id));
-  });
-
-  router.get('/:id/events', (request, response) => streamJobEvents(services, request, response));
 
   // `route` keeps the type of `request.params`, which the handler before would widen.
   router.route('/:id').delete(refuseSandbox, async (request, response) => {
@@ -145,7 +161,11 @@ export function galleryRoutes(services: Services): Router {
     if (forgotten !== undefined) await inputs.remove(forgotten);
     sendJson(response, 200, await find(accountId, id));
   });
+}
 
+function addSharing(router: Router, services: Services): void {
+  const { db } = services;
+  const { find } = presenter(services);
   router.route('/:id/share').put(refuseSandbox, async (request, response) => {
     const { accountId } = callerOf(response);
     const { id } = request.params;
@@ -157,7 +177,9 @@ export function galleryRoutes(services: Services): Router {
     await unshareModel(db, callerOf(response).accountId, request.params.id);
     response.status(204).end();
   });
+}
 
+function addRetries(router: Router, { db, slots, jobStores, onJobCreated }: Services): void {
   router.route('/:id/retry').post(refuseSandbox, async (request, response) => {
     const { traceId } = response.locals;
     const { accountId } = callerOf(response);
@@ -176,6 +198,4 @@ export function galleryRoutes(services: Services): Router {
     response.locals.jobId = retried.id;
     sendJson(response, 202, { job_id: retried.id });
   });
-
-  return router;
 }
