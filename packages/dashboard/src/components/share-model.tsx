@@ -39,8 +39,8 @@ export function ShareModel(props: {
       {job.share_path === null ? (
         <>
           <p class="hint">
-            A page with this model that everyone who has its link can open, as long as the job is in your list. Nothing
-            else of the account is visible there.
+            A page with this model that anyone with the link can open while the job is in your list. It shows nothing
+            else of the account.
           </p>
           <button type="button" onClick={() => act(() => api.send('PUT', path), 'The model has a public page.')}>
             Create a public page
