@@ -49,7 +49,7 @@ export async function adjustLargeGlb(
     await document.transform(simplify({ simplifier: MeshoptSimplifier, ratio, error: 1, lockBorder: true }));
   }
   const extent = extentOf(document);
-  // Simplifying cuts off thin ends. The model keeps its longest side all the same.
+  // Simplifying cuts off thin ends, so the model is scaled back to the length of its longest side.
   const target = size ?? (longest > 0 ? ({ side: 'longest', meters: longest } as const) : undefined);
   const factor = target ? scaleTo(target, extent) : 1;
   await adjustTextures(document, textures, before);

@@ -33,7 +33,7 @@ export interface ModelContent {
   readonly materials: readonly ModelMaterial[];
   /** Program, owner and terms, one line each. */
   readonly credits: readonly string[];
-  /** Whether the file states that its size is that of the object, as gen3d writes it for jobs and conversions with a size. */
+  /** Whether the file states that its size is that of the object. gen3d states this if it was given a size. */
   readonly isRealSize: boolean;
 }
 

@@ -15,7 +15,7 @@ export const defaultPrintSize = 0.1;
 
 /** How the written model differs from the GLB. */
 export interface ModelOptions {
-  /** Undefined keeps the size of the GLB. If the GLB does not state a real one, a model for printing gets 100 mm. */
+  /** Undefined keeps the size of the GLB. If the GLB does not state a real size, a model for printing gets 100 mm. */
   readonly size?: RealSize;
   /** Which axis points up. Default: the usual one of the format. */
   readonly up?: 'y' | 'z';

@@ -4,7 +4,7 @@ import { type Extent, scaleTo } from './place-model.js';
 import { readGlb } from './read-glb.js';
 import { editJson } from './write-json.js';
 
-// A model gets another size by a node above its content, so its geometry stays as it is, bit for bit.
+// A node above the content gives a model another size, so the geometry stays as it is, bit for bit.
 
 /**
  * Gives a model a real size, which the file then states in `asset.extras.size`.
@@ -27,7 +27,7 @@ export function extentOf(document: Document): Extent {
   return max.map((value, axis) => value - min[axis]!) as unknown as Extent;
 }
 
-/** Scales a model. @param stated its extent, if the file states its size */
+/** Scales a model. @param stated its extent before that, if the file is to state its size */
 export const scaleGlb = (glb: Uint8Array, factor: number, stated?: Extent): Uint8Array =>
   editJson(glb, (json) => {
     scaleRoots(json, factor);

@@ -21,7 +21,7 @@ export function editJson(glb: Uint8Array, edit: (json: GLTF.IGLTF) => void): Uin
   const rest = glb.subarray(jsonEnd, header.getUint32(8, true));
   const edited = new Uint8Array(end + rest.length);
   edited.set(glb.subarray(0, jsonStart));
-  // Spaces fill the last word of the JSON.
+  // glTF pads the JSON with spaces to a multiple of 4 bytes.
   edited.fill(0x20, jsonStart, end);
   edited.set(text, jsonStart);
   edited.set(rest, end);

@@ -11,9 +11,9 @@ const silenceMs = 25_000;
 export type Follow = (onContact: (hasEvent: boolean) => void, signal: AbortSignal) => Promise<void>;
 
 /**
- * Follows while the page is visible, because a browser opens only six connections to a server.
+ * Follows the stream while the page is visible, because a browser opens only six connections to a server.
  *
- * @returns functions that start or end the stream as the page's visibility demands, and that end it for good
+ * @returns `update`, which starts or ends the stream if the page's visibility demands it, and `stop`, which ends it
  */
 function followWhileVisible(follow: Follow | undefined, onContact: (hasEvent: boolean) => void, onEnd: () => void) {
   let stopped = false;

@@ -236,7 +236,7 @@ export class Engine {
       // Try again for the next photo: the bundle may be repaired by then.
       this.#matting = undefined;
       if (!(error instanceof BundleError)) throw error;
-      // Of a damaged bundle, the message has a path of the server.
+      // The message about a damaged bundle contains a path on the server.
       const hint = error instanceof MissingBundleError ? ` ${error.message}.` : '';
       throw new EngineError(
         'inference_failed',

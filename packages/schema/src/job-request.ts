@@ -7,8 +7,8 @@ import { JobStatus } from './task.js';
 import { characterCount, isStorable, notStorable, quoted } from './text.js';
 
 /**
- * An image's URL may have this many bytes in UTF-8, twice as many as long signed URLs. Longer ones of all the open jobs that
- * an account may have would make a database grow by tens of megabytes. Data URIs have their own limit.
+ * The maximum length of an image's URL in bytes of UTF-8: twice that of long signed URLs. Longer URLs, in as many open
+ * jobs as an account may have, would make a database grow by tens of megabytes. Data URIs have their own limit.
  */
 const maxUrlBytes = 4_096;
 

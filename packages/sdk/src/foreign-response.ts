@@ -55,7 +55,7 @@ export function foreignResponse(
     : new Gen3dError('invalid_response', message, details);
 }
 
-/** Of Cloudflare, 521 to 527 mean the same as 502, except 524. */
+/** Explains statuses of proxies. Cloudflare's 521 to 527 mean the same as 502, except 524. */
 const proxyFailures: Readonly<Record<number, string>> = {
   502: 'a proxy does not reach the gen3d server behind it. Check that the server runs, or wait until it has started',
   503: 'a proxy says that the gen3d server behind it is not available. Try again later',
@@ -105,7 +105,7 @@ export function connectionError(url: string, error: unknown, hasHeaders = false)
   if (error instanceof Gen3dError) return error;
   const { origin, protocol, host } = new URL(url);
   const cause = innermost(error);
-  // Of a 407, undici's innermost error has no message.
+  // For a 407, undici's innermost error has no message.
   const text = messageOf(cause) || messageOf(error);
   const clue = `${codeOf(cause)} ${text}`;
   const message = hasHeaders

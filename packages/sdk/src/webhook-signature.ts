@@ -193,7 +193,7 @@ export function secretsOf(secret: unknown): [string, ...string[]] {
 /** Removes the quotes that `docker --env-file` and some other readers of variables keep. */
 const withoutQuotes = (text: string) => /^(["'])(.*)\1$/s.exec(text)?.[2]?.trim() ?? text;
 
-/** @throws {TypeError} naming what is too much */
+/** @throws {TypeError} if the secret starts with the name of a variable, as in an .env file */
 function requirePlain(secret: string): void {
   const [variable] = /^(export )?[A-Z]\w*=/.exec(secret) ?? [];
   if (variable !== undefined) {

@@ -65,7 +65,7 @@ export interface AdminDeadLetter {
 export interface Admin {
   /** The balance defaults to 0, or to an amount that permits jobs where they cost nothing. */
   createAccount(name: string, balanceUsd?: number): Promise<AdminAccount>;
-  /** Whether models cost nothing. Output then leaves amounts out. */
+  /** Resolves to whether models cost nothing. Output then leaves amounts out. */
   isFree(): Promise<boolean>;
   listAccounts(): Promise<AdminAccount[]>;
   renameAccount(accountId: string, name: string): Promise<AdminAccount>;
@@ -84,7 +84,7 @@ export interface Admin {
   deleteAccount(accountId: string): Promise<string>;
   /** Lists the deletions of accounts and jobs and the revocations of keys, which a restored backup does not have. */
   listDeletions(): Promise<Deletion[]>;
-  /** Repeats them on a restored database and its files. */
+  /** Repeats listed deletions on a restored database and its files. */
   repeatDeletions(deletions: readonly unknown[]): Promise<void>;
   listDeadLetters(): Promise<AdminDeadLetter[]>;
   /** Delivers one dead letter again, or all since a point in time. Returns how many. */

@@ -6,7 +6,7 @@ import { openBucket } from './cluster/s3/file-stores.js';
 import { sqlite } from './data/db/sqlite.js';
 import { type Edges, openFolders } from './data/installation/edges.js';
 
-/** This is the composition root. Apart from index.ts and entry/, no other module imports both the core and cluster/. */
+/** This is the composition root. Apart from index.ts, no other module imports both the core and cluster/. */
 export const edges: Edges = {
   databaseAt: (location) => (isPostgresUrl(location) ? postgres : sqlite),
   async openFileStores(dirs, config) {

@@ -51,7 +51,7 @@ export interface ServeOptions {
   offers?: () => Promise<Offers>;
   /** Folder of the test key's model.glb and thumbnail.jpg. Default: the sample that gen3d ships. */
   sampleFolder?: string;
-  /** Time limit of an access to a stored file. Default: 2 minutes. */
+  /** Time limit for an access to a stored file. Default: 2 minutes. */
   fileTimeoutMs?: number;
 }
 

@@ -4,12 +4,12 @@ import type { PullOptions, PullProgress } from './pull.js';
 
 export type PullRequest = { readonly name: string } & Pick<PullOptions, 'directory' | 'modelDirs'>;
 
-/** The caller calls this function of a pull's process. */
+/** The function that the process of a pull offers. */
 export interface Puller {
   pull(request: PullRequest): void;
 }
 
-/** The process of a pull calls these functions of the caller. */
+/** The functions of the caller that the process of a pull calls. */
 export interface PullObserver {
   progress(progress: Pick<PullProgress, 'received' | 'total'>): void;
 }
@@ -17,7 +17,7 @@ export interface PullObserver {
 const { resolve } = createRequire(import.meta.url);
 
 /**
- * Pulls a bundle of a catalog in a process of its own, because that hashes gigabytes and opens networks.
+ * Pulls a bundle of a catalog in a process of its own, because a pull hashes gigabytes and opens networks.
  *
  * @throws {Error} what `pullBundle` throws, or that the process ended
  * @throws the signal's reason, once aborted; a later pull of the same bundle resumes this one

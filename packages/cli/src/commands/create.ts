@@ -57,7 +57,7 @@ interface Item {
   readonly sampler: SamplerSettings;
   /** For the bundle's model server, shared by all photos. */
   readonly options: CreateOptions['option'];
-  /** Shared by all photos. */
+  /** The real size of the object, the same for all photos. */
   readonly size: RealSizeTexts;
   /** The id of the job while it runs. */
   runningJob?: string | undefined;
@@ -93,7 +93,7 @@ export function addCreate(program: Command): void {
 
 async function create(images: readonly string[], options: CreateOptions): Promise<void> {
   const { size, height, width, ...others } = options;
-  // The size is the job's. What else changes the model is done here, when it is downloaded.
+  // The server applies the size. All other changes to the model are made here, after the download.
   const words = modelOptionWords(others);
   if (!options.wait && (options.output !== undefined || options.force || words)) {
     throw new UsageError(words ? `${words.trim()} requires --wait` : '-o and --force require --wait');

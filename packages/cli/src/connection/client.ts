@@ -31,8 +31,8 @@ export const chooseKey = (options: ServerOptions, profile: Profile, baseUrl: str
 /**
  * Runs a command with a client, and with a signal that Ctrl-C aborts.
  *
- * @param startMs how long to wait for a `serve` that was started at the same moment to announce itself. A server that has
- *   done so is always waited for
+ * @param startMs how long to wait until a `serve` that was started at the same moment announces itself. If a server has
+ *   already done so, the command always waits for it
  * @throws {AuthenticationError} without an API key for the server
  * @throws {ConnectionError} if the server cannot be reached, with a hint
  */
@@ -61,7 +61,7 @@ export async function withClient<T>(
   });
 }
 
-/** Commands that create jobs wait so long for an announcement: scripts start them and `serve` together. */
+/** How long commands that create jobs wait for an announcement, because scripts start them together with `serve`. */
 export const simultaneousStartMs = 5_000;
 /** A server that has announced itself takes less, even on a slow machine. Its process may have crashed. */
 const maxStartMs = 300_000;
@@ -87,7 +87,7 @@ async function profileOfRunningServer(options: ServerOptions, startMs: number, s
     signal.throwIfAborted();
     if (health !== undefined && (!isStarting || (hasKey && health === 200))) return profile;
     if (!isStarting && Date.now() - startedAt >= startMs) {
-      // A server that has accepted the connection may only be busy, so the command tries again. No other one will come.
+      // A quick failure means that no server runs. After a timeout, it may only be busy, and requests are retried.
       if (Date.now() - requestedAt < healthTimeoutMs) throw unreachableError(baseUrl);
       return profile;
     }

@@ -31,7 +31,7 @@ const SentError = z.object({
 });
 type SentError = z.infer<typeof SentError>;
 
-/** The other side may be a process that was taken over, so its messages are checked, and its values by those who call. */
+/** The other side may be a process that was taken over, so its messages are checked here. Callers check the values. */
 const Message = z.discriminatedUnion('type', [
   /** A request, or without an id a notification. */
   z.object({ type: z.literal('call'), id: z.number().optional(), name: z.string(), input: z.unknown() }),

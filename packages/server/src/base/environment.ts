@@ -22,7 +22,7 @@ function picked(names: readonly string[]): NodeJS.ProcessEnv {
   return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
 }
 
-/** The environment of processes that read files of others. */
+/** The environment of processes that read untrusted files. */
 export const bareEnvironment = (): NodeJS.ProcessEnv => picked(everywhere);
 
 /** The environment of processes that run networks. */

@@ -27,9 +27,9 @@ const unreadableInputMs = 60 * 60_000;
 /** Interval between retries while the database or the object store is unavailable. */
 const retryMs = 1_000;
 
-/** Learns what happens to the jobs of this machine, for its metrics. */
+/** Counts what happens to the jobs of this machine, for its metrics. */
 export interface JobObserver {
-  /** A job was claimed. `takenOver`: from a machine whose lease had expired. */
+  /** A job was claimed. `takenOver` is true if another holder's lease on it had expired. */
   claimed(takenOver: boolean): void;
   /** The first inference of a job starts, `ms` after the job was created. */
   waited(ms: number): void;
@@ -62,10 +62,10 @@ export interface WorkContext {
 export interface ActiveJob {
   readonly job: ClaimedJob;
   readonly stage: Stage;
-  /** Aborted with a `LeaseLostError` or `ReleasedError` when the work on it must stop. */
+  /** Aborted when the work on the job must stop. The reason, such as `LeaseLostError`, decides how the attempt ends. */
   readonly abort: AbortController;
   readonly claimedAt: number;
-  /** What an inference does at the moment. */
+  /** The stage that an inference has reached. */
   running?: JobStage;
 }
 
@@ -109,7 +109,7 @@ export class ActiveJobs {
   readonly #leaseMs: number;
   readonly #held = new Map<string, ActiveJob>();
   #draining = false;
-  /** Holders of whose last claim the response was lost, so that the claim may have succeeded. */
+  /** Holders whose last claim got no response, so it may have succeeded. */
   readonly #inDoubt = new Set<string>();
 
   constructor(options: ActiveJobsOptions) {
@@ -121,12 +121,12 @@ export class ActiveJobs {
     return this.#draining;
   }
 
-  /** Says what the inference of a job does at the moment, if it runs on this machine. */
+  /** Returns the stage that the inference of a job has reached, if it runs on this machine. */
   runningStage(jobId: string): JobStage | undefined {
     return this.#held.get(jobId)?.running;
   }
 
-  /** Renews the leases, four times before they would run out. Returns a function that ends that. */
+  /** Renews the leases at intervals of a quarter of their length. Returns a function that stops this. */
   keepLeases(): () => void {
     const timer = setInterval(() => this.checkLeases(), this.#leaseMs / 4);
     return () => clearInterval(timer);
@@ -189,7 +189,7 @@ export class ActiveJobs {
     this.#draining = true;
   }
 
-  /** Releases all jobs, or those in one stage, without waiting for the work on them. It cannot write without a lease. */
+  /** Releases all jobs, or those in one stage. Does not wait for the work on them, which can no longer write. */
   async releaseAll(stage?: Stage): Promise<void> {
     const { db, log } = this.#options;
     for (const held of [...this.#held.values()].filter((one) => stage === undefined || one.stage === stage)) {
@@ -214,7 +214,7 @@ export class ActiveJobs {
     return this.retryWhile(isUnavailable, request);
   }
 
-  /** Repeats `task` every second while it fails with an error for which `isTemporary` returns true. A drain ends that. */
+  /** Repeats `task` every second while it fails with an error for which `isTemporary` returns true, until a drain. */
   async retryWhile<T>(isTemporary: (error: unknown) => boolean, task: () => Promise<T>): Promise<T> {
     for (;;) {
       try {
@@ -233,7 +233,7 @@ export class ActiveJobs {
     const error: unknown = abort.signal.aborted ? abort.signal.reason : thrown;
     const message = temporaryFailure(error, job);
     if (message) log.error({ ...aboutJob(job), err: error }, message);
-    // If the lease expired instead, the attempt would count. No other process can claim the job in the meantime either.
+    // Without this, the lease would expire, the attempt would count, and no machine could claim the job until then.
     const isTemporary = (failure: unknown) => isDiskFull(failure) || isUnavailable(failure);
     await this.retryWhile(isTemporary, () => this.#conclude(job, error, message !== undefined)).catch(
       (failure: unknown) => {

@@ -18,8 +18,8 @@ import { type DeviceHistory, Runner, type RunnerDevice } from './runner/runner.j
 import { RunnerChild } from './runner/runner-child.js';
 
 // The child processes that compute: decoders of images, and runners, which make models. They are functions with a
-// deadline: they get no settings, keys, database or files, and what they return is checked. Here they are started, and
-// started again with growing pauses when they end. docs/architecture.md lists what can happen to them.
+// deadline: they get no keys, no database and no stored files, and what they return is checked. This module starts
+// them, and restarts them after growing pauses. docs/architecture.md lists what happens when one fails.
 
 const firstPauseMs = 250;
 const maxPauseMs = 30_000;
@@ -28,7 +28,7 @@ const stableMs = 60_000;
 
 export interface ChildrenOptions {
   config: Config;
-  /** Has the list of runners of all machines. */
+  /** Contains the list of the runners of all machines. */
   db: Db;
   /** Called when a runner crashed, or was killed because it hung. */
   onCrash: (how: 'crashed' | 'hung') => void;
@@ -52,7 +52,7 @@ export class Children {
   #bundleProblem: string | null = null;
   #kept: readonly Promise<void>[] = [];
   #onReady: () => void = () => {};
-  /** Remove runners that have ended from the list. */
+  /** For each announced runner, a promise that settles when it has ended and is no longer in the list. */
   readonly #departures = new Set<Promise<void>>();
   readonly #stopping = new AbortController();
 
@@ -67,15 +67,15 @@ export class Children {
     return this.#bundles;
   }
 
-  /** Says why the bundles that were chosen last could not be opened. */
+  /** Why the bundles that were chosen last could not be opened. Null if they could. */
   get bundleProblem(): string | null {
     return this.#bundleProblem;
   }
 
   /**
-   * Starts all children. Resolves with the device when every runner is ready, or undefined if there are no runners. Later,
-   * `onReady` is called when a runner is ready again.
-   * @throws {RunnerStartError} when one cannot be started
+   * Starts all children. Resolves with the device when every runner is ready, or with undefined if there are no
+   * runners. Calls `onReady` whenever a runner is ready, also later.
+   * @throws {RunnerStartError} when a child cannot be started
    */
   async start(onReady: () => void): Promise<RunnerDevice | undefined> {
     const { workers } = this.#options.config;
@@ -96,7 +96,7 @@ export class Children {
     return this.#decoders.decode(image, signal);
   }
 
-  /** Returns the runner that can take most further jobs, if any can take one. */
+  /** Returns the runner that can take the most further jobs, or undefined if none can take one. */
   nextRunner(): Runner | undefined {
     const [first] = [...this.#runners].sort((a, b) => b.free - a.free);
     return first && first.free > 0 ? first : undefined;

@@ -5,8 +5,8 @@ import { StageTimeoutError } from './stage-failures.js';
 const defaultTimeoutMs = 120_000;
 
 /**
- * Limits each access to stored files. A call to a file system that hangs cannot be canceled, and occupies one of the few
- * threads on which Node reads files. So while one hangs, the worker claims nothing, and the server is not ready.
+ * Limits each access to stored files. A call that hangs cannot be canceled, and occupies one of the few threads on
+ * which Node reads files. So while one hangs, the worker claims nothing, and the server is not ready.
  */
 export class FileAccess {
   readonly #timeoutMs: number;

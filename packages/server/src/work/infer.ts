@@ -17,11 +17,11 @@ import type { Runner } from './runner/runner.js';
 import type { Made } from './runner/runner-protocol.js';
 import { ReleasedError } from './stage-failures.js';
 
-// Makes the models of prepared jobs, several at a time. The models are made in a runner, a child process without access
-// to anything; this process reads the photo, stores the model and finishes the job. A job ends in one of four ways:
-// finished (files stored first, then one transaction with the charge), failed, canceled, or released to the queue, which
-// costs no attempt. When a lease is lost, the work on that job stops without a write. This process may crash or be killed
-// at any point; others claim its jobs when their leases expire.
+// Makes the models of prepared jobs, several at a time. A runner makes the models: a child process without the
+// database, the files and the keys. This process reads the photo, stores the model and finishes the job. A job ends in
+// one of four ways: finished (files stored first, then one transaction with the charge), failed, canceled, or released
+// to the queue, which costs no attempt. When a lease is lost, the work on that job stops without a write. This process
+// may crash or be killed at any point; its jobs can be claimed again when their leases expire.
 
 /** Longer than the retries of a request to S3, which may take five minutes for each of the two files of a model. */
 const storeTimeoutMs = 11 * 60_000;
@@ -70,7 +70,7 @@ export class Inference {
     const readStart = performance.now();
     const photo = await files.limit('reading the input', inputs.read(job.id));
     const prepare = job.prepareMs + millisecondsSince(readStart);
-    // It ended between the claim and now, so this job has nothing to do with it.
+    // The runner ended between the claim and now. This job is not the cause, so it must not lose an attempt.
     if (runner.hasEnded) throw new ReleasedError();
     const { stats, ...model } = await this.#make(held, runner, photo);
     const engineStages = rounded(stats.stageMs);
@@ -148,7 +148,7 @@ export class Inference {
     );
   }
 
-  /** The rates may change while a server runs, and may have no entry for a CPU that replaces a GPU. */
+  /** Reads the rate for each job. Rates may change while a server runs, and may lack a CPU that replaces a GPU. */
   async #rateOf(instance: string): Promise<number> {
     const { db, config, log } = this.#context;
     return rateOf(db, config, instance).catch((error: unknown) => {

@@ -1,4 +1,4 @@
-/** Something the service needs is unavailable. The job waits and loses no attempt. The message is for the operator's log. */
+/** A job needs something that is unavailable. It waits and loses no attempt. The message is for the operator's log. */
 export class TemporaryFailure extends Error {
   override readonly name = 'TemporaryFailure';
 }
@@ -13,12 +13,12 @@ export class GaveWayError extends Error {
   override readonly name = 'GaveWayError';
 }
 
-/** Why the work on a job stops early: its lease was released, and another process can claim it. */
+/** The work on a job stops early because its lease was released, so another machine can claim it. */
 export class ReleasedError extends Error {
   override readonly name = 'ReleasedError';
 }
 
-/** A child process returned something that cannot be its result, so a photo may have taken it over. It was ended. */
+/** A child process returned something that cannot be its result, so a photo may have taken it over. It is killed. */
 export class WrongResultError extends Error {
   override readonly name = 'WrongResultError';
 }

@@ -11,11 +11,11 @@ import { Preparation } from './prepare.js';
 import type { RunnerDevice } from './runner/runner.js';
 import { StageTimeoutError } from './stage-failures.js';
 
-/** Time beyond the grace period of a drain for what jobs still do after their release. */
+/** Extra time after the grace period of a drain, for what jobs still do after their release. */
 const settleMs = 2_000;
 
 export interface WorkerOptions extends Omit<WorkContext, 'files'> {
-  /** Time limit of an access to a stored file. Default: 2 minutes. */
+  /** Time limit for an access to a stored file. Default: 2 minutes. */
   fileTimeoutMs?: number | undefined;
 }
 
@@ -43,7 +43,7 @@ export class Worker {
     };
   }
 
-  /** Starts the children, then the work, if there are runners. @throws {RunnerStartError} when one cannot be started */
+  /** Starts the children, then the work, if there are runners. @throws {RunnerStartError} if a child does not start */
   async start(): Promise<RunnerDevice | undefined> {
     const device = await this.#context.children.start(() => this.wake());
     if (!device) return undefined;
@@ -62,7 +62,7 @@ export class Worker {
     this.#jobs.checkLeases();
   }
 
-  /** Says what the inference of a job does at the moment, if it runs on this machine. */
+  /** Returns the stage that the inference of a job has reached, if it runs on this machine. */
   runningStage(jobId: string): JobStage | undefined {
     return this.#jobs.runningStage(jobId);
   }

@@ -28,7 +28,7 @@ export const quotas = {
   deliveries: 500,
 } as const;
 
-/** What keeps a table from growing without end: a quota of each account, or something of which each has one row. */
+/** What keeps a table from growing without end: a quota of each account, or one row per thing of a limited kind. */
 type RowBound =
   | { quota: keyof typeof quotas }
   | {
@@ -51,9 +51,9 @@ export const rowBounds = {
   api_keys: { quota: 'apiKeys' },
   ledger: { onePer: 'job with a model' },
   spend_days: { onePer: "account's day" },
-  // Those with a model are limited by inference, and expire after 90 days.
+  // The quota is for jobs without a model. Those with one are limited by inference, and expire after 90 days.
   jobs: { quota: 'jobsWithoutModel' },
-  // Those without a model are forgotten after a week.
+  // Deletions of jobs without a model are forgotten after a week.
   deleted_jobs: { onePer: 'job with a model' },
   runners: { onePer: 'process' },
   rates: { onePer: 'instance' },

@@ -90,7 +90,7 @@ export interface JobOrigin {
   retryOf?: string | null;
 }
 
-/** Replaces a long idempotency key by its hash. One of 256 emoji would need a page of the index, and nobody reads keys. */
+/** Replaces a long idempotency key with its hash. 256 emoji would need a page of the index. Keys are only compared. */
 export const storedKey = (key: string | null): string | null =>
   key === null || key.length <= 64 ? key : createHash('sha256').update(key).digest('base64url');
 
@@ -189,7 +189,7 @@ export async function enqueueJob(
 
 /** Folds case and compatibility variants for comparisons. Done here, because databases differ in both. */
 export const foldLabel = (text: string): string =>
-  // One character may become 18.
+  // NFKC may turn one character into 18.
   firstCharacters(text.normalize('NFKC').toLowerCase(), maxLabelLength);
 
 export const labelColumns = (label: string | null): Pick<JobRow, 'label' | 'label_folded'> => ({

@@ -262,7 +262,7 @@ export async function reap(db: Db, now: Time): Promise<number> {
 
 export type CancelOutcome = 'canceled' | 'unknown' | 'too_late';
 
-/** Cancels an unfinished job. A machine that works on it loses its lease, and stops when it renews that. */
+/** Cancels an unfinished job. A machine that works on it loses its lease, and stops when it tries to renew it. */
 export const cancel = async (db: Db, jobId: string, now: Time): Promise<CancelOutcome> =>
   (await transaction(db, (trx) => cancelIn(trx, jobId, now))).outcome;
 

@@ -8,8 +8,8 @@ import { transaction } from '../db/transaction.js';
 import { deleteJob, type JobFiles } from './deletion.js';
 import { cancel } from './lifecycle.js';
 
-// A restored backup has again what was deleted after it. The list of all deletions contains only ids, so it is small
-// enough to be saved often, and a restore ends by repeating them.
+// A restored backup still contains what was deleted after it was made. So the last step of a restore repeats all
+// deletions from a list, which contains only ids, and is small enough to be saved often.
 
 /** An account or job that was deleted, or a key that was revoked. */
 export const Deletion = z.object({ kind: z.enum(['account', 'key', 'job']), id: Ulid });
@@ -25,8 +25,8 @@ export async function listDeletions(db: Db): Promise<Deletion[]> {
 }
 
 /**
- * Repeats deletions. The files of jobs are removed at once, also of those that the database does not know, because the copy
- * of the models may be newer; the server removes those of accounts.
+ * Repeats deletions. Removes the files of jobs at once, even of jobs that are not in the database, because the copy of
+ * the models may be newer than that of the database. The files of accounts are left to the server.
  */
 export async function repeatDeletions(db: Db, files: JobFiles, deletions: readonly Deletion[]): Promise<void> {
   const now = currentTime(db);

@@ -51,9 +51,10 @@ export async function needsInput(db: Queryable, jobId: string, keepPhotosDays = 
 }
 
 /**
- * Keeps the images of the newest jobs with this status only, now that the job `id` has it: forgets the image of the job
- * that is one too old. Returns that job's id, so that its photo can be deleted. Must run in the transaction that ends the
- * job: otherwise two concurrent transactions would find the same job, and keep the photo of another.
+ * Called when the job `id` gets this status. Only the newest jobs with the status keep their images, so this forgets
+ * the image of the job that is now one too many, and returns its id: its photo can be deleted. Must run in the
+ * transaction that ends the job: otherwise two concurrent transactions would find the same job, and keep the photo of
+ * another.
  */
 export async function forgetImage(
   trx: Queryable,

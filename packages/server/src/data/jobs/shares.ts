@@ -1,8 +1,8 @@
 import { randomToken } from '../../base/ids.js';
 import type { Queryable } from '../db/database.js';
 
-// The token is a column of the job, so a public page ends with the job's record: an account's list has every page of it,
-// and nothing of an account is public that the account cannot find and take back.
+// The token is a column of the job, so a public page ends with the job's record. An account can therefore find each of
+// its public pages in its list of jobs, and remove it.
 
 /** A model on its public page. */
 export interface Share {

@@ -6,13 +6,13 @@ import type { JobStage } from '../../data/jobs/stage-times.js';
 /** How many waiting jobs the positions look at. */
 export const queueHeadSize = 200;
 
-/** Says how far unfinished jobs are, for clients to show. Stages are known of the jobs that this machine works on. */
+/** Estimates how far unfinished jobs are, for clients to show. Only stages of jobs on this machine are known. */
 export class JobEstimates {
   readonly #runningStage: (jobId: string) => JobStage | undefined;
   readonly #queueHead: () => Promise<string[]>;
 
   /**
-   * @param runningStage says what the inference of a job does, if it runs on this machine
+   * @param runningStage returns the stage that the inference of a job has reached, if it runs on this machine
    * @param readQueueHead reads the ids of the first waiting jobs, in queue order. Called at most once per second
    */
   constructor(runningStage: (jobId: string) => JobStage | undefined, readQueueHead: () => Promise<string[]>) {

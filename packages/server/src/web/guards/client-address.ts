@@ -19,7 +19,7 @@ function forwardedBy(request: Peer): string | undefined {
   return forwarded && ipaddr.isValid(forwarded) && !isPublicAddress(peerOf(request)) ? forwarded : undefined;
 }
 
-/** Names a request's client for people: its address, and the proxy that names it, since a client may have forged that. */
+/** Describes a request's client for people: its address, and the proxy that reported it, since it may be forged. */
 export function originOf(request: Peer): string {
   const forwarded = forwardedBy(request);
   return forwarded === undefined ? peerOf(request) : `${forwarded} through ${peerOf(request)}`;

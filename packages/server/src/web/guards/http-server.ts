@@ -96,7 +96,7 @@ export function oneRequestAtATime(listener: RequestListener): RequestListener {
   return (request, response) => {
     const { socket } = request;
     const handle = () => {
-      // The guards and a pipeline listen for its end. Node suspects a leak at 11 listeners.
+      // The guards and a pipeline all listen for its end. From 11 listeners on, Node would warn of a leak.
       response.setMaxListeners(20);
       response.once('close', () => {
         const next = waiting.get(socket)?.shift();

@@ -44,8 +44,8 @@ export const maxInProgress = (rateLimit: RateLimit | 'off'): number =>
   rateLimit === 'off' ? minPerHolder : Math.max(minPerHolder, rateLimit.burst);
 
 /**
- * Parts of `maxRequestsInProgress` for clients, by the kind of route. Anybody can download models slowly from many
- * addresses; that leaves the routes for callers and the probes as they are.
+ * Parts of `maxRequestsInProgress` for clients, by the kind of route. Anyone can download models slowly from many
+ * addresses, which must not affect the routes for callers and the probes.
  */
 const clientTotals = { probe: 128, anyone: 256, caller: 640 };
 

@@ -6,8 +6,9 @@ import { clientOf } from './client-address.js';
 /**
  * Keeps room for new connections: while there are more than `max`, closes connections that wait for their client, the
  * oldest of the client that has most of them. Such a client has sent no request or only a part of one, is idle, or has
- * not read its response. A client that opens many connections thus loses its own ones first. A client behind a proxy is the one that the proxy names. The new connection is
- * never one of those that are closed. There are always others if `max` exceeds the requests in progress that are allowed.
+ * not read its response. A client that opens many connections thus loses its own first. A client behind a proxy is the
+ * one that the proxy names. The new connection is never closed. There are always others to close if `max` exceeds the
+ * number of requests that may be in progress.
  */
 export function evictWaitingConnections(server: Server, max: () => number): void {
   interface Exchange {

@@ -45,7 +45,7 @@ export interface Services {
   isReady: () => boolean;
   /** Resolves if the asset store works at the moment, and rejects otherwise. Cheap. */
   checkAssets: () => Promise<void>;
-  /** True while an access to a stored file does not return. */
+  /** True while an access to a stored file hangs. */
   filesHang: () => boolean;
   /** Called when a job has been created. */
   onJobCreated: () => void;

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { pullEnvironment } from '../../base/environment.js';
 import type { Offers, PullRequest } from './offers.js';
 
-/** Pulls bundles, one at a time, and tells how far the current pull is. */
+/** Pulls bundles, one at a time, and reports the progress of the current pull. */
 export class BackgroundPull {
   readonly #log: Logger;
   #status: BundlePull | null = null;

@@ -21,7 +21,7 @@ export interface BundleManagerOptions {
   reloadConfig: (() => ChosenBundles) | undefined;
   /** The bundles that runners use, and why they could not open the last choice. */
   runners: { readonly bundles: ChosenBundles; readonly bundleProblem: string | null };
-  /** Undefined without bundles to pull. */
+  /** Loads what can be pulled. Undefined if nothing can. */
   offers: (() => Promise<Offers>) | undefined;
   log: Logger;
 }

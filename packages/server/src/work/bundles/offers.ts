@@ -15,8 +15,8 @@ export interface PullRequest {
 }
 
 /**
- * What can be pulled, and how. `@gen3d/weights/offers` implements it, and the command line hands it in, so the process
- * that serves the API contains no code that reads catalogs or checkpoints until the operator asks for them.
+ * Lists what can be pulled, and pulls it. `@gen3d/weights/offers` implements it, and the command line passes it in, so
+ * the process that serves the API contains no code that reads catalogs or checkpoints until the operator asks for them.
  */
 export interface Offers {
   /** Lists the bundles of all catalogs, from the worst to the best. */

@@ -14,10 +14,10 @@ const colorTypes = { 3: 2, 4: 6 } as const;
 // Filters and higher levels would delay every job. With 2048 x 1365 pixels: 6.7 MB and 100 ms, instead of 3.3 MB and
 // 160 ms.
 const level = 1;
-/** The API of this process waits for the copying and the checksum of so much. */
+/** The API in this process has to wait while a block of this size is copied and its checksum is computed. */
 const blockBytes = 512 * 1024;
 
-/** Encodes pixels as a PNG. Takes no image library, and compresses on a thread of Node's pool, block by block. */
+/** Encodes pixels as a PNG. Uses no image library, and compresses on a thread of Node's pool, block by block. */
 export async function encodePng(image: RawImage): Promise<Uint8Array> {
   const { width, height, channels } = image;
   const header = Buffer.alloc(13);

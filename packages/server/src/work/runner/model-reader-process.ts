@@ -15,7 +15,7 @@ import { maxModelBytes } from './runner-protocol.js';
 const mebibyte = 1024 ** 2;
 /** JSON is read as a whole. In base64, a model takes a third more. */
 const maxJsonBytes = 1.4 * maxModelBytes;
-/** Of a model that is simplified on arrival: TRELLIS.2 returns 5.5 million triangles. Simplifying them takes about 1 GB. */
+/** The limits of a model before it is simplified: TRELLIS.2 returns 5.5 million triangles, which takes about 1 GB. */
 const arrivalLimits = { ...defaultLimits, triangles: 6_000_000, bytes: 256 * mebibyte };
 
 const refused = (message: string, cause?: unknown) => new EngineError('inference_failed', message, { cause });

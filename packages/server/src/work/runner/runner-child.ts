@@ -16,15 +16,15 @@ import {
 
 /** The package's name finds the module from the built package and from the sources. */
 const runnerFile = createRequire(import.meta.url).resolve('@gen3d/server/runner');
-/** By how much the process's clock may differ from that of this one, which measures the whole call. */
+/** How far the clocks of the two processes may disagree. This process measures the whole call. */
 const toleratedMs = 1_000;
 
 export interface RunnerChildOptions {
   /** Time limit of an inference. Waiting for the device extends it. */
   limitMs: number;
-  /** A process that does not respond for so long is killed. */
+  /** A process that does not respond to a ping for this long is killed. */
   silentMs: number;
-  /** The CPU replaces a device that failed. */
+  /** Called when the CPU replaces a device that failed. */
   onFellBack: (message: string) => void;
   /** The module of the process. Default: gen3d's. */
   file?: string;
@@ -75,7 +75,7 @@ export class RunnerChild implements ModelMaker {
    * Makes a model.
    * @throws {EngineError} if the photo cannot be used
    * @throws {ExitError} if the process ends, or exceeds the time limit, which also ends it
-   * @throws {WrongResultError} if it returns no model; it has been ended
+   * @throws {WrongResultError} if it returns something other than a model; it has been killed
    */
   async generate(photo: Uint8Array, { onProgress, signal, options: _, ...options }: MakeOptions): Promise<Made> {
     const { limitMs } = this.#options;
@@ -98,7 +98,7 @@ export class RunnerChild implements ModelMaker {
     }
   }
 
-  /** Ignores progress of a photo that is no longer in work. */
+  /** Ignores the progress of photos that are no longer in progress. Kills the process if it sends anything else. */
   #receive(sent: unknown): void {
     try {
       const progress = checked(Progress, sent);

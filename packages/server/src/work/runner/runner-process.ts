@@ -1,4 +1,4 @@
-/** A process that makes models. It has a photo at a time, and neither the database nor files of the server nor keys. */
+/** A process that makes models of photos. It gets neither the database nor the stored files nor the keys. */
 import type * as Engine from '@gen3d/engine';
 import { type Handlers, parentChannel } from '@gen3d/engine/rpc';
 import { leaveSignalsToParent } from '../../base/child-process.js';

@@ -6,8 +6,9 @@ import { z } from 'zod';
 import type { JobOptions } from '../../data/jobs/job-options.js';
 import { WrongResultError } from '../stage-failures.js';
 
-// How the worker and a runner process talk. The runner handles the photos of users in native code, so one of them may have
-// taken it over: all that it returns is checked like an upload. It decides nothing, and knows no job.
+// The calls between the worker and a runner process. The runner handles users' photos in native code, so a photo may
+// have taken it over. Everything that it returns is therefore checked like an upload. It makes no decisions, and gets
+// no ids of jobs.
 
 const mebibyte = 1024 ** 2;
 export const maxModelBytes = 64 * mebibyte;
@@ -48,7 +49,7 @@ export const Made = z.object({
 });
 export type Made = z.infer<typeof Made>;
 
-/** What a runner has opened. */
+/** The device and the bundle that a runner has opened. */
 export const Opened = z.object({
   provider: z.string().max(32),
   /** The name of the GPU. Undefined for the CPU. */
@@ -96,7 +97,7 @@ export interface RunnerFunctions {
 /** A runner calls these functions of its worker. */
 export interface RunnerObserver {
   progress(progress: Progress): void;
-  /** The CPU replaces a device that failed. */
+  /** Called when the CPU replaces a device that failed. */
   fellBack(message: string): void;
 }
 
@@ -113,7 +114,7 @@ export interface ModelMaker {
   generate(photo: Uint8Array, options: MakeOptions): Promise<Made>;
   /** Resolves when it can make no more models. */
   readonly ended: Promise<ExitError>;
-  /** Its process. */
+  /** The id of its process. */
   readonly pid: number | undefined;
   kill(): void;
 }

@@ -20,13 +20,13 @@ export interface RunnerDevice {
   slots: number;
 }
 
-/** What is known of a device across the runners that used it. */
+/** The failures of a device, which outlive the runner that used it. */
 export interface DeviceHistory {
   failed: boolean;
   retryMs: number;
 }
 
-/** A place where models are made, and the jobs that are made there. */
+/** A runner process or model server, with the jobs that it works on. */
 export class Runner {
   /** Names the runner in leases, in the log and in the database. */
   readonly id = newUlid();
@@ -91,7 +91,7 @@ export class Runner {
     if (!this.#device || this.#isRetiring || this.#hasEnded) return 0;
     // A job that was attempted before may crash this runner, and the others would lose an attempt with it.
     if ([...this.#jobs].some(({ attempt }) => attempt > 1)) return 0;
-    // More jobs than these would only wait for the device, while another machine may be idle.
+    // Further jobs would only wait for the device, while another machine may be idle.
     const useful = this.#deviceMs === 0 ? Number.POSITIVE_INFINITY : 1 + Math.round(this.#engineMs / this.#deviceMs);
     return Math.min(this.#device.slots, useful) - this.#jobs.size;
   }
