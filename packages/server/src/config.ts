@@ -241,7 +241,7 @@ const Config = z.strictObject({
     .describe(`Width and height of the texture in pixels; default: ${meshDefaults.textureSize}`),
   leaseSeconds: number('number', 0.5, 3600)
     .default(30)
-    .describe('Seconds after which another runner may take over the job of a silent one'),
+    .describe('Seconds after which another machine may take over the job of a silent one'),
   inferenceLimitSeconds: number('number', 0.1, 86_400)
     .default(1_800)
     .describe('Seconds after which an inference counts as hung and its runner is replaced'),

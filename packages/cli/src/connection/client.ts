@@ -133,6 +133,8 @@ export async function healthOf(baseUrl: string, signal?: AbortSignal): Promise<n
     const timeout = AbortSignal.timeout(healthTimeoutMs);
     const response = await fetch(`${baseUrl}/healthz`, {
       signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
+      // A page that the server redirects to says nothing about it. The command's own request names the redirect.
+      redirect: 'manual',
     });
     // Node's fetch can crash the process if a connection closes while the body is unread.
     await response.body?.cancel();

@@ -40,8 +40,13 @@ export async function photoInput(image: string, signal: AbortSignal): Promise<Im
     return (await isOnPrivateNetwork(url)) ? photoFile(image, await fetchPhoto(url, signal)) : image;
   }
   if (image === '-') return photoFile('stdin', await buffer(addAbortSignal(signal, process.stdin)));
-  requirePhoto(image, await readStart(image));
+  await requirePhotoFile(image);
   return image;
+}
+
+/** @throws {UsageError} if a file is not a photo */
+export async function requirePhotoFile(path: string): Promise<void> {
+  requirePhoto(path, await readStart(path));
 }
 
 /** Rejects files that are not photos. The SDK accepts fewer formats than the CLI, and its error names only those. */

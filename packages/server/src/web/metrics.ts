@@ -45,7 +45,7 @@ export class Metrics implements JobObserver {
 
   readonly jobsFinished = new Counter({
     name: 'gen3d_jobs_finished_total',
-    help: 'Jobs that the runners of this process finished',
+    help: 'Jobs that this machine finished',
     labelNames: ['status'],
     registers: [this.registry],
   });

@@ -23,8 +23,8 @@ import { ReleasedError } from './stage-failures.js';
 // to the queue, which costs no attempt. When a lease is lost, the work on that job stops without a write. This process
 // may crash or be killed at any point; its jobs can be claimed again when their leases expire.
 
-/** Longer than the retries of a request to S3, which may take five minutes for each of the two files of a model. */
-const storeTimeoutMs = 11 * 60_000;
+/** Longer than the retries of a request to S3, which may take five minutes for each of the three files of a model. */
+const storeTimeoutMs = 16 * 60_000;
 
 const millisecondsSince = (start: number) => Math.round(performance.now() - start);
 

@@ -352,8 +352,9 @@ function addDeletions(admin: Command): void {
     .command('deletions')
     .summary('list deletions, or repeat them after a restore')
     .description(
-      'List the deletions of accounts and jobs and the revocations of keys, one per line. A backup that is older than they are ' +
-        'has their data: save the list more often than the database, and repeat it on a restored one before its server starts.',
+      'List the deletions of accounts and jobs and the revocations of keys, one per line. A backup still contains what was ' +
+        'deleted after it was made. Save this list more often than the database, and repeat it on a restored database before ' +
+        'its server starts.',
     )
     .option('--repeat <file>', 'repeat the deletions in this list')
     .option('--assets <dir|s3-url>', 'where the models are, if not in the data directory')
