@@ -172,6 +172,11 @@ export class ActiveJobs {
     return held;
   }
 
+  /** Whether the response to the holder's last claim was lost, so that it may hold a job without knowing. */
+  isInDoubt(holder: string): boolean {
+    return this.#inDoubt.has(holder);
+  }
+
   /** Works on the job until it is finished or its attempt has ended. Resolves with what `work` threw, if anything. */
   async work(held: ActiveJob, work: () => Promise<void>): Promise<unknown> {
     try {

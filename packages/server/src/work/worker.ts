@@ -107,7 +107,9 @@ export class Worker {
     });
     let found = false;
     for (const { stage, opening } of openings) {
-      const held = waiting?.has(stage) && (await this.#jobs.claim(stage, opening.holder, opening.claim));
+      // A job that a claim without a response has taken is not among those that wait.
+      const mayFind = waiting && (waiting.has(stage) || this.#jobs.isInDoubt(opening.holder));
+      const held = mayFind && (await this.#jobs.claim(stage, opening.holder, opening.claim));
       if (!held) continue;
       found = true;
       this.#work(held, opening);
