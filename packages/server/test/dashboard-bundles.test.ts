@@ -22,7 +22,7 @@ async function startWithCatalog(respond: RequestListener): Promise<void> {
   const manifest = JSON.parse(await readFile(join(directory, 'manifest.json'), 'utf8'));
   const host = await site(respond);
   const urls = Object.fromEntries(manifest.files.map(({ name }: { name: string }) => [name, `${host}/ball/${name}`]));
-  server = await startServer({ bundle: undefined }, { offers: async () => offers });
+  server = await startServer({ bundle: undefined });
   const modelsDir = join(server.config.dataDir, 'models');
   await mkdir(modelsDir, { recursive: true });
   const catalog = { formatVersion: 1, bundles: [{ manifest, urls }] };

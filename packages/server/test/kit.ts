@@ -212,7 +212,7 @@ export async function startServer(
   {
     atEnd = onTestFinished,
     ...options
-  }: Pick<ServeOptions, 'log' | 'offers' | 'sampleFolder' | 'fileTimeoutMs'> & { atEnd?: AtEnd } = {},
+  }: Pick<ServeOptions, 'log' | 'sampleFolder' | 'fileTimeoutMs'> & { atEnd?: AtEnd } = {},
 ): Promise<TestServer> {
   const defaults = { ...smallModels, port: 0, workers: 0, rateLimit: 'off' };
   const installation = settings.dataDir === undefined ? await newInstallation(atEnd) : {};
@@ -226,6 +226,7 @@ export async function startServer(
   const server = await serve(config, {
     log: silent,
     reloadConfig,
+    offers: () => import('@gen3d/weights/offers'),
     stdout: { write: (text) => (stdout += text) },
     ...options,
   });
