@@ -1,17 +1,23 @@
 // Native addons that cannot be loaded, for example because they were built for another version of Node.
 import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { testFolder } from './run.js';
 
 const { spawned, start } = testFolder();
 
-const preload = fileURLToPath(new URL('../../server/test/failing-addon.cjs', import.meta.url));
-const without = (addon: string) => ({
-  FAILING_ADDON: addon,
-  NODE_OPTIONS: `--require "${preload.replaceAll('\\', '/')}"`,
-  GEN3D_BASE_URL: 'http://127.0.0.1:1',
-});
+const failingAddon = fileURLToPath(new URL('../../server/test/failing-addon.cjs', import.meta.url));
+const preloads = mkdtempSync(join(tmpdir(), 'gen3d-preloads-'));
+afterAll(() => rmSync(preloads, { recursive: true }));
+/** The name of the addon is in a file, because runners get few variables of the server. */
+function without(addon: string) {
+  const preload = join(preloads, `${addon}.cjs`);
+  writeFileSync(preload, `process.env.FAILING_ADDON = '${addon}'; require(${JSON.stringify(failingAddon)});`);
+  return { NODE_OPTIONS: `--require "${preload.replaceAll('\\', '/')}"`, GEN3D_BASE_URL: 'http://127.0.0.1:1' };
+}
 
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
 const hasNodeSqlite = major >= 24 || (major === 22 && minor >= 16);
