@@ -161,12 +161,22 @@ const tablesWith = (server: TestServer, text: string) =>
 
 const isOfDatabase = (name: string) => name.startsWith('gen3d.sqlite');
 
+/** Whether a file contains the text. The server may have deleted it a moment ago. */
+function isIn(path: string, text: string): boolean {
+  try {
+    return readFileSync(path).includes(text);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
+    throw error;
+  }
+}
+
 /** The files of the data directory whose path or content contains the text, with those of the database. */
 const allFilesWith = ({ config }: TestServer, text: string) =>
   readdirSync(config.dataDir, { recursive: true, withFileTypes: true })
     .filter((file) => {
       const path = join(file.parentPath, file.name);
-      return path.includes(text) || (file.isFile() && readFileSync(path).includes(text));
+      return path.includes(text) || (file.isFile() && isIn(path, text));
     })
     .map(({ name }) => name);
 
