@@ -12,6 +12,8 @@ import { startThrowawayServer } from './throwaway-server.mjs';
 requireNode();
 const outputFolder = join(root, 'demo-output');
 const inTerminal = process.stdout.isTTY === true;
+/** In a log, a long step has a line this often. */
+const logIntervalMs = 15_000;
 
 await main(async (atEnd) => {
   await step('Installing (a few minutes the first time: SQLite is compiled)', () => npm('setup'));
@@ -116,11 +118,10 @@ async function step(title, work) {
   }
 }
 
-/** In a log, a long step has a line this often. */
-const logIntervalMs = 15_000;
-
 /** Whether more programs want to run than this machine has cores for. Windows does not say. */
-const isBusy = () => loadavg()[0] > 1.5 * availableParallelism();
+function isBusy() {
+  return loadavg()[0] > 1.5 * availableParallelism();
+}
 
 /** @param {readonly Result[]} results */
 function table(results) {
