@@ -29,15 +29,5 @@ export async function pullInProcess(
   const child = new Child<Puller>('pull', () => forkModule(resolve('@gen3d/weights/pull-process'), { env }), {
     progress: onProgress,
   } satisfies Handlers<PullObserver>);
-  const kill = () => void child.kill();
-  signal.addEventListener('abort', kill);
-  try {
-    await child.call('pull', request);
-  } catch (error) {
-    signal.throwIfAborted();
-    throw error;
-  } finally {
-    signal.removeEventListener('abort', kill);
-    kill();
-  }
+  await child.callOnce('pull', request, signal);
 }

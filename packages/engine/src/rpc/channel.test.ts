@@ -117,6 +117,23 @@ test('a process that exceeds the time limit of a call is killed', async () => {
   });
 });
 
+test('a child that was started for one call ends when its signal is aborted, and the call rejects with the reason', async () => {
+  const child = childProcess(ignoreMessages);
+  const abort = new AbortController();
+  const called = child.callOnce('sum', undefined, abort.signal);
+  abort.abort(new Error('canceled'));
+  await expect(called).rejects.toThrow('canceled');
+  expect(child.hasEnded).toBe(true);
+});
+
+test('a child that was started for one call ends after it', async () => {
+  const answer = "process.on('message', ({ id }) => process.send({ type: 'response', id, result: 3 }));";
+  const child = childProcess(answer);
+  const called = child.callOnce('sum', undefined, new AbortController().signal);
+  expect(await called).toBe(3);
+  expect(child.hasEnded).toBe(true);
+});
+
 test('a process that cannot be started has an exit without code and signal, with the reason', async () => {
   const start = () => forkModule('program.mjs', { execPath: '/nowhere/node' });
   const emitted = new Child<Calculator>('calculator', start);

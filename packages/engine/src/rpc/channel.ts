@@ -265,6 +265,29 @@ export class Child<Remote extends Functions<Remote>> extends Channel<Remote> {
     return work(extend).finally(() => clearTimeout(timer));
   }
 
+  /**
+   * Makes the only call of a child that was started for it, and ends the child. Aborting the signal ends it at once.
+   *
+   * @throws the signal's reason, once aborted
+   */
+  async callOnce<N extends keyof Remote & string>(
+    name: N,
+    input: Input<Remote, N>,
+    signal: AbortSignal,
+  ): Promise<Output<Remote, N>> {
+    const kill = () => void this.kill();
+    signal.addEventListener('abort', kill);
+    try {
+      return await this.call(name, input);
+    } catch (error) {
+      signal.throwIfAborted();
+      throw error;
+    } finally {
+      signal.removeEventListener('abort', kill);
+      await this.kill();
+    }
+  }
+
   /** Ends the child at once. Resolves when it has ended. */
   kill(): Promise<ExitError> {
     const { endpoint } = this;

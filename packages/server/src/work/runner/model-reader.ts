@@ -51,19 +51,13 @@ export class ModelReader {
     signal.throwIfAborted();
     const options = { env: bareEnvironment(), execArgv: [`--max-old-space-size=${maxHeapMebibytes}`] };
     const child = new Child<ModelReaderFunctions>('model reader', () => forkModule(readerFile, options));
-    const kill = () => void child.kill();
-    signal.addEventListener('abort', kill);
     try {
-      await child.call('read', request);
+      await child.callOnce('read', request, signal);
     } catch (error) {
-      signal.throwIfAborted();
       if (!(error instanceof ExitError)) throw error;
       const message =
         'The file of the model server ended the process that read it. Ask the operator to check the server.';
       throw new EngineError('inference_failed', message, { cause: error });
-    } finally {
-      signal.removeEventListener('abort', kill);
-      await child.kill();
     }
   }
 }
