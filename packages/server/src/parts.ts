@@ -9,9 +9,13 @@ import type { Agent } from 'undici';
 import { guardedAgent } from './base/net/guarded-agent.js';
 import { watchBundleChoice } from './chosen-bundles.js';
 import { type Config, settings } from './config.js';
+import type { Wakeup } from './data/db/database.js';
+import type { FileStores } from './data/installation/edges.js';
 import { createMetricsApp } from './web/app.js';
 import { createHttpServer } from './web/guards/http-server.js';
-import type { Children } from './work/children.js';
+import type { Metrics } from './web/metrics.js';
+import { Children } from './work/children.js';
+import { Worker, type WorkerOptions } from './work/worker.js';
 
 /** Grace period for running inferences when the server stops. */
 export const drainGraceMs = 30_000;
@@ -100,6 +104,25 @@ export function localUrl(host: string, port: number): string {
 /** Sends requests to URLs from users, for images and webhooks, and refuses private addresses. */
 export const userUrlAgent = ({ allowPrivateNetwork, denyNetwork }: Config): Agent =>
   guardedAgent({ allowPrivateNetwork, denyNetwork, connectTimeoutMs: limits.webhookTimeoutMs });
+
+/** The objects that the worker of a machine uses, in a server or without one. */
+interface WorkerParts extends Pick<WorkerOptions, 'db' | 'dispatcher' | 'onEvent' | 'fileTimeoutMs' | 'log'> {
+  config: Config;
+  files: FileStores;
+  metrics: Metrics;
+  wakeup: Wakeup;
+}
+
+/** Creates the worker of a machine and its children. Neither has been started. */
+export function createWorker({ files, metrics, wakeup, ...shared }: WorkerParts): {
+  worker: Worker;
+  children: Children;
+} {
+  const children = new Children({ ...shared, onCrash: (how) => metrics.runnerCrashes.inc({ how }) });
+  const onPrepared = () => wakeup.notify('job_waiting');
+  const worker = new Worker({ ...shared, ...files, children, observer: metrics, onPrepared });
+  return { worker, children };
+}
 
 /**
  * Warns if the matting bundle is missing or damaged. Cutouts work without it, so that does not prevent the start. A model

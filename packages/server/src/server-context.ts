@@ -12,7 +12,7 @@ import { firstInQueue } from './data/jobs/claim.js';
 import { jobEstimate } from './data/jobs/reservations.js';
 import { Endpoints, SecretBox } from './data/webhooks/endpoints.js';
 import { readEventStates } from './data/webhooks/job-events.js';
-import { userUrlAgent } from './parts.js';
+import { createWorker, userUrlAgent } from './parts.js';
 import { Cursors } from './web/answers/cursors.js';
 import { EventFeed } from './web/answers/event-feed.js';
 import { JobEstimates, queueHeadSize } from './web/answers/job-estimates.js';
@@ -21,9 +21,9 @@ import { createSlots } from './web/guards/slots.js';
 import { Metrics } from './web/metrics.js';
 import type { Services } from './web/routes/services.js';
 import { BundleManager, type BundleManagerOptions } from './work/bundles/bundle-manager.js';
-import { Children } from './work/children.js';
+import type { Children } from './work/children.js';
 import { Delivery } from './work/webhooks/delivery.js';
-import { Worker, type WorkerOptions } from './work/worker.js';
+import type { Worker, WorkerOptions } from './work/worker.js';
 
 /** Values that become known while a server starts. */
 export interface ServerState {
@@ -92,19 +92,8 @@ export function createContext(
     wakeReaders();
     wakeup.notify('event_recorded');
   };
-  const children = new Children({ config, db, onCrash: (how) => metrics.runnerCrashes.inc({ how }), log });
-  const worker = new Worker({
-    config,
-    db,
-    ...files,
-    dispatcher,
-    children,
-    observer: metrics,
-    onEvent,
-    onPrepared: () => wakeup.notify('job_waiting'),
-    fileTimeoutMs,
-    log,
-  });
+  const shared = { config, db, files, metrics, wakeup, dispatcher, onEvent, fileTimeoutMs, log };
+  const { children, worker } = createWorker(shared);
   const bundleManager = new BundleManager({
     config,
     choose: (choice) => chooseBundles(config.dataDir, choice),

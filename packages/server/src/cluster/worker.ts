@@ -6,6 +6,7 @@ import { dataDirOf } from '../data/installation/data-dir.js';
 import type { Edges } from '../data/installation/edges.js';
 import { openTables } from '../data/installation/open-stores.js';
 import {
+  createWorker,
   followChosenBundles,
   openMetricsPort,
   Parts,
@@ -15,8 +16,6 @@ import {
 } from '../parts.js';
 import type { ServeOptions, Server } from '../serve.js';
 import { Metrics } from '../web/metrics.js';
-import { Children } from '../work/children.js';
-import { Worker } from '../work/worker.js';
 import { requireLocation } from './location.js';
 import { isPostgresUrl } from './postgres/connections.js';
 
@@ -53,18 +52,8 @@ export async function worker(
     await parts.start(openMetricsPort({ config, db, metrics, isReady: () => ready, log }));
     const dispatcher = userUrlAgent(config);
     await parts.start({ stop: () => dispatcher.close(), abort: () => dispatcher.destroy() });
-    const children = new Children({ config, db, onCrash: (how) => metrics.runnerCrashes.inc({ how }), log });
-    const worker = new Worker({
-      config,
-      db,
-      ...files,
-      dispatcher,
-      children,
-      observer: metrics,
-      onEvent: () => wakeup.notify('event_recorded'),
-      onPrepared: () => wakeup.notify('job_waiting'),
-      log,
-    });
+    const onEvent = () => wakeup.notify('event_recorded');
+    const { children, worker } = createWorker({ config, db, files, metrics, wakeup, dispatcher, onEvent, log });
     let stopListening = async () => {};
     await parts.start({ stop: async (graceMs) => void (await Promise.all([worker.drain(graceMs), stopListening()])) });
     await worker.start();

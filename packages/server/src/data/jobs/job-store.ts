@@ -7,6 +7,7 @@ import type { Queryable } from '../db/database.js';
 import { type Parameters, prepared } from '../db/prepared.js';
 import type { JobRow } from '../db/tables.js';
 import type { Time } from '../db/time.js';
+import { isDeleted } from './deletion.js';
 import { availableBalance } from './reservations.js';
 import { type TaskRow, taskColumns } from './task.js';
 import { hasOpenJobs, nextTurn } from './turn.js';
@@ -50,8 +51,7 @@ export async function outcomeOfJob(
 ): Promise<{ finished: boolean; modelKey: string | null } | undefined> {
   const row = await db.selectFrom('jobs').select(['finished_at', 'model_key']).where('id', '=', id).executeTakeFirst();
   if (row) return { finished: row.finished_at !== null, modelKey: row.model_key };
-  const deleted = db.selectFrom('deleted_jobs').select('job_id').where('job_id', '=', id);
-  return (await deleted.executeTakeFirst()) && { finished: true, modelKey: null };
+  return (await isDeleted(db, id)) ? { finished: true, modelKey: null } : undefined;
 }
 
 export interface Page {
