@@ -138,7 +138,7 @@ function requireAmount(usd: number): number {
   return toMicroUsd(usd);
 }
 
-/** What the functions of an `Admin` use. */
+/** The opened store and the operator's entries in the audit log, which the functions of an `Admin` share. */
 interface Opened extends Store {
   config: Config;
   who: string;

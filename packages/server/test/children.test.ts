@@ -17,7 +17,7 @@ const secrets = {
 
 const descendantsOf = (pid: number): number[] => childrenOf(pid).flatMap((child) => [child, ...descendantsOf(child)]);
 
-/** What a process has open, seen from outside: the paths of files, and `tcp` for each TCP socket. */
+/** Lists the open files of a process from outside, by their paths, with `tcp` for each TCP socket. */
 async function openIn(pid: number): Promise<string[]> {
   const numbers = await readdir(`/proc/${pid}/fd`);
   const targets = await Promise.all(numbers.map((fd) => readlink(`/proc/${pid}/fd/${fd}`).catch(() => '')));

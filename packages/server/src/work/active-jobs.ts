@@ -37,7 +37,7 @@ export interface JobObserver {
   failed(): void;
 }
 
-/** What a worker and its stages share. */
+/** The stores, children and callbacks that a worker shares with its stages. */
 export interface WorkContext {
   readonly config: Pick<
     Config,

@@ -28,7 +28,7 @@ export const quotas = {
   deliveries: 500,
 } as const;
 
-/** What keeps a table from growing without end: a quota of each account, or one row per thing of a limited kind. */
+/** The limit on the rows of a table: a quota of each account, or one row per thing of which there are few. */
 type RowBound =
   | { quota: keyof typeof quotas }
   | {

@@ -14,7 +14,7 @@ import type { StageTimes } from './stage-times.js';
 // job wakes them, so they seldom find it late.
 
 export interface Claim {
-  /** What holds the lease: the runner of an inference, or the machine of a preparation. */
+  /** Names the holder of the lease: the runner of an inference, or the machine of a preparation. */
   runner: string;
   now: Time;
   leaseMs: number;

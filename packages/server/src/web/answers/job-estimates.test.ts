@@ -5,7 +5,7 @@ import { JobEstimates, queueHeadSize } from './job-estimates.js';
 let queue: string[];
 let reads: number;
 let estimates: JobEstimates;
-/** What the inferences of this machine do. */
+/** The stage of each inference on this machine, by job. */
 let stages: Map<string, JobStage>;
 beforeEach(() => {
   vi.useFakeTimers();

@@ -5,7 +5,7 @@ import { ballPhoto } from '../../../test/ball-photo.js';
 import { WrongResultError } from '../stage-failures.js';
 import { RunnerChild } from './runner-child.js';
 
-// What a runner returns is as hostile as the photo that may have taken it over.
+// A photo may have taken a runner over, so its results are as hostile as the photo.
 
 const file = fileURLToPath(new URL('../../../test/hostile-runner.cjs', import.meta.url));
 
