@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
@@ -10,6 +10,9 @@ import { fieldOf } from './field/test-fields.fixture.js';
 import { ComputeDevice } from './network/compute-device.js';
 import { compareWithCpu } from './parity-run.js';
 import { paintCutout } from './photo/cutout.fixture.js';
+import { decode } from './photo/decode.js';
+import { frame } from './photo/frame.js';
+import { matte, openMattingNetwork } from './photo/matte.js';
 import { seededRandom } from './random-cases.fixture.js';
 import { inflateReconstructor, openReconstructor, type Reconstructor, withColorsOf } from './reconstructor.js';
 
@@ -117,6 +120,22 @@ async function ballField(options: BallOptions, cutout = disc(0.85)) {
   onTestFinished(() => reconstructor.release());
   return reconstructor.reconstruct(cutout);
 }
+
+test('the far side of a photographed film camera is completed as that of a cuboid', async () => {
+  const models = join(import.meta.dirname, '../../../models');
+  const matting = await openMattingNetwork(bundleOfKind(await loadBundle(join(models, 'isnet')), 'matte'));
+  onTestFinished(() => matting.release());
+  const reconstructor = await openReconstructor(
+    bundleOfKind(await loadBundle(join(models, 'gen3d-base')), 'reconstruction'),
+  );
+  onTestFinished(() => reconstructor.release());
+  const photo = await decode(await readFile(join(models, '../examples/photos/film-camera.jpg')));
+  const found = await matte(photo, matting.predict);
+  const { foregroundRatio } = reconstructor;
+  const cutout = frame(photo.image, found.matte, { foregroundRatio, maxSize: 1024 });
+  const field = await reconstructor.reconstruct(cutout);
+  expect(field.bumpyBehind).toBe(false);
+});
 
 test('the camera is the one of the manifest if the outline fits', async () => {
   const { camera } = await ballField({ kind: 'planes', radius: 0.561 });
