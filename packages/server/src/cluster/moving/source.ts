@@ -104,7 +104,7 @@ export function openSource(path: string): Source {
     needsInput(jobId) {
       // The folder keeps images of finished jobs only if a retry may need them.
       const query = `select 1 from jobs where id = ?
-        and (finished_at is null or status in ('FAILED', 'CANCELED') or status = 'SUCCEEDED' and prepared = 1)`;
+        and (finished_at is null or status in ('FAILED', 'CANCELED') or status = 'SUCCEEDED' and photo_kept = 1)`;
       return database.prepare(query).all([jobId]).length > 0;
     },
     jobsWithOnlyAnInput: () =>

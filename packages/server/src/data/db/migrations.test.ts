@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { expect, onTestFinished, test } from 'vitest';
-import { emptyDatabase } from '../../../test/kit.js';
+import { emptyDatabase, newAccount, newJob } from '../../../test/kit.js';
 import { openDatabase } from '../../../test/open-database.js';
 import { migrate } from './open.js';
 
@@ -35,4 +35,19 @@ test('a failed migration leaves nothing behind, and the next start runs it again
   await sql`drop table webhook_endpoints`.execute(db);
   await migrate(db);
   expect(await db.selectFrom('webhook_endpoints').selectAll().execute()).toEqual([]);
+});
+
+test('the photos of models that were kept before they had a column of their own stay kept', async () => {
+  const db = openDatabase(await emptyDatabase());
+  onTestFinished(() => db.destroy());
+  await migrate(db);
+  const account = await newAccount(db);
+  const ended = (fields: object) => newJob(db, account, { finished_at: 1, ...fields });
+  const kept = await ended({ status: 'SUCCEEDED', prepared: 1 });
+  await ended({ status: 'SUCCEEDED', prepared: 0 });
+  await ended({ status: 'FAILED', prepared: 1 });
+  await sql`alter table jobs drop column photo_kept`.execute(db);
+  await sql`delete from kysely_migration where name = '0003_kept_photos'`.execute(db);
+  await migrate(db);
+  expect(await db.selectFrom('jobs').select('id').where('photo_kept', '=', 1).execute()).toEqual([{ id: kept }]);
 });

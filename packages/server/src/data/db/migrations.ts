@@ -16,19 +16,26 @@ export const migrations: Record<string, Migration> = {
     },
   },
   // Public pages end with the records of their jobs.
-  '0002_shares_of_jobs': {
-    async up(db) {
-      for (const statement of [
-        'alter table jobs add column share_token text',
-        'update jobs set share_token = (select token from shared_models where job_id = jobs.id)',
-        'create unique index jobs_shared on jobs (share_token) where share_token is not null',
-        'drop table shared_models',
-      ]) {
-        await sql.raw(statement).execute(db);
-      }
-    },
-  },
+  '0002_shares_of_jobs': changes(
+    'alter table jobs add column share_token text',
+    'update jobs set share_token = (select token from shared_models where job_id = jobs.id)',
+    'create unique index jobs_shared on jobs (share_token) where share_token is not null',
+    'drop table shared_models',
+  ),
+  // Before, `prepared` said of jobs with a model whether their photo is kept.
+  '0003_kept_photos': changes(
+    'alter table jobs add column photo_kept integer not null default 0',
+    "update jobs set photo_kept = 1 where status = 'SUCCEEDED' and prepared = 1",
+  ),
 };
+
+function changes(...statements: readonly string[]): Migration {
+  return {
+    async up(db) {
+      for (const statement of statements) await sql.raw(statement).execute(db);
+    },
+  };
+}
 
 const eventColumns = `
     account_id text not null references accounts (id),

@@ -209,6 +209,8 @@ interface JobTable {
   runner: string | null;
   /** 1 once the job is prepared: its stored input is then a PNG of its pixels, and runners claim it. */
   prepared: number;
+  /** 1 if the photo of a job with a model is kept, to make the model again. */
+  photo_kept: number;
   /** The expected charge, which reduces the available balance until the job has finished. */
   reserved_microusd: number;
   /** `StageTimes` as JSON: of the preparation, and of all stages once the job has succeeded. Null before. */

@@ -24,7 +24,7 @@ const flagsOf = { visible: [0], hidden: [1], all: [0, 1] } as const;
 const columns = [
   ...taskColumns,
   'type',
-  'prepared',
+  'photo_kept',
   'label',
   'label_folded',
   'hidden',

@@ -124,6 +124,7 @@ const defaults: Omit<JobRow, RequiredColumn> = {
   lease_ms: null,
   runner: null,
   prepared: 0,
+  photo_kept: 0,
   reserved_microusd: 0,
   stage_ms: null,
   bundle: null,

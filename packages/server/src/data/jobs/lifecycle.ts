@@ -65,6 +65,7 @@ type Change = Partial<
     | 'runner'
     | 'attempt'
     | 'prepared'
+    | 'photo_kept'
     | 'stage_ms'
     | 'bundle'
     | 'warnings'
@@ -200,7 +201,7 @@ export async function succeed(db: Db, lease: Lease, success: Success, now: Time)
       warnings: JSON.stringify(success.warnings),
       // Only a retry needs it, and it may contain a secret.
       image_url: null,
-      prepared: keepsPhoto ? 1 : 0,
+      photo_kept: keepsPhoto ? 1 : 0,
       ...finished(now),
     };
     await write(trx, job, change, now);

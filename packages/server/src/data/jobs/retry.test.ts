@@ -24,11 +24,11 @@ test('the photo of a model is needed for as long as the operator keeps it', asyn
   const db = await temporaryDatabase();
   const account = await newAccount(db);
   const made = (fields: object) => newJob(db, account, { status: 'SUCCEEDED', finished_at: Date.now(), ...fields });
-  const kept = await made({ prepared: 1 });
+  const kept = await made({ photo_kept: 1 });
   expect(await needsInput(db, kept, 2)).toBe(true);
   expect(await needsInput(db, kept)).toBe(false);
-  expect(await needsInput(db, await made({ prepared: 0 }), 2)).toBe(false);
-  expect(await needsInput(db, await made({ prepared: 1, finished_at: Date.now() - 3 * dayMs }), 2)).toBe(false);
+  expect(await needsInput(db, await made({ photo_kept: 0 }), 2)).toBe(false);
+  expect(await needsInput(db, await made({ photo_kept: 1, finished_at: Date.now() - 3 * dayMs }), 2)).toBe(false);
 });
 
 test('of the models of an account, only the newest 50 keep their photo', async () => {
@@ -36,10 +36,10 @@ test('of the models of an account, only the newest 50 keep their photo', async (
   const account = await newAccount(db);
   const ids: string[] = [];
   for (let i = 0; i < quotas.photosForRetries; i++) {
-    ids.push(await newJob(db, account, { status: 'SUCCEEDED', finished_at: Date.now(), prepared: 1 }));
+    ids.push(await newJob(db, account, { status: 'SUCCEEDED', finished_at: Date.now(), photo_kept: 1 }));
   }
   const job = {
-    id: await newJob(db, account, { status: 'SUCCEEDED', finished_at: Date.now(), prepared: 1 }),
+    id: await newJob(db, account, { status: 'SUCCEEDED', finished_at: Date.now(), photo_kept: 1 }),
     account_id: account,
   };
   expect(await forgetImage(db, job, 'SUCCEEDED')).toBe(ids[0]);

@@ -15,17 +15,15 @@ const keptMs = 7 * dayMs;
 
 const retriedStatuses: readonly JobStatus[] = ['FAILED', 'CANCELED'];
 
-type FinishedJob = Pick<JobRow, 'type' | 'status' | 'prepared' | 'finished_at'>;
+type FinishedJob = Pick<JobRow, 'type' | 'status' | 'photo_kept' | 'finished_at'>;
 
 /** Whether the server may still have the photo of a finished job. Photos of models are kept for `keepPhotosDays`. */
-export function canRetry({ type, status, prepared, finished_at }: FinishedJob, keepPhotosDays = 0): boolean {
+export function canRetry({ type, status, photo_kept, finished_at }: FinishedJob, keepPhotosDays = 0): boolean {
   const since = (ms: number) => (finished_at ?? 0) > Date.now() - ms;
   if (type !== jobType) return false;
-  // A job with a model whose photo is not kept is stored as not prepared.
-  return status === 'SUCCEEDED' ? prepared === 1 && since(keepPhotosDays * dayMs) : isRetried(status) && since(keptMs);
+  if (status === 'SUCCEEDED') return photo_kept === 1 && since(keepPhotosDays * dayMs);
+  return retriedStatuses.includes(status) && since(keptMs);
 }
-
-const isRetried = (status: JobStatus) => retriedStatuses.includes(status);
 
 /** Whether the image of a job is needed: to finish the job, to try it again, or to make its model again. */
 export async function needsInput(db: Queryable, jobId: string, keepPhotosDays = 0): Promise<boolean> {
@@ -39,7 +37,7 @@ export async function needsInput(db: Queryable, jobId: string, keepPhotosDays = 
         eb('finished_at', 'is', null),
         eb('status', 'in', retriedStatuses).and(endedWithin(keptMs)),
         eb('status', '=', 'SUCCEEDED')
-          .and('prepared', '=', 1)
+          .and('photo_kept', '=', 1)
           .and(endedWithin(keepPhotosDays * dayMs)),
       ]),
     )
@@ -66,7 +64,7 @@ export async function forgetImage(
   if (beyond === undefined) return undefined;
   // A job that ends after many newer ones is not among the newest.
   const forgotten = id < beyond ? id : beyond;
-  const change = status === 'SUCCEEDED' ? { prepared: 0 } : { image_url: null };
+  const change = status === 'SUCCEEDED' ? { photo_kept: 0 } : { image_url: null };
   await trx.updateTable('jobs').set(change).where('id', '=', forgotten).execute();
   return forgotten;
 }
@@ -109,7 +107,8 @@ export async function retryJob(
 ): Promise<AcceptedJob | 'unknown' | 'not_retryable'> {
   const job = await stores.db
     .selectFrom('jobs')
-    .select(['id', 'type', 'status', 'finished_at', 'image_url', 'prepared', 'label', 'sampler', 'options', 'retry_of'])
+    .select(['id', 'type', 'status', 'finished_at', 'image_url', 'prepared', 'photo_kept'])
+    .select(['label', 'sampler', 'options', 'retry_of'])
     .where('id', '=', jobId)
     .where('account_id', '=', accountId)
     .executeTakeFirst();
