@@ -240,6 +240,8 @@ const keyFunctions = ({ db, keys, record }: Opened): Pick<Admin, 'createKey' | '
 /** Jobs and their events. */
 const jobFunctions = ({
   db,
+  dirs,
+  kind,
   files,
   record,
 }: Opened): Pick<
@@ -255,6 +257,7 @@ const jobFunctions = ({
       }
       await record(trx, { action: 'job cancel', subject: id });
     });
+    await kind.wakeup(db, dirs.database).notify('job_canceled');
     return id;
   },
 

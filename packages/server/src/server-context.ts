@@ -90,7 +90,7 @@ export function createContext(
   };
   const onEvent = () => {
     wakeReaders();
-    wakeup.notify('event_recorded');
+    void wakeup.notify('event_recorded');
   };
   const shared = { config, db, files, metrics, wakeup, dispatcher, onEvent, fileTimeoutMs, log };
   const { children, worker } = createWorker(shared);
@@ -161,12 +161,12 @@ function createServices(
     filesHang: () => worker.filesHang,
     onJobCreated: () => {
       worker.wake();
-      wakeup.notify('job_waiting');
+      void wakeup.notify('job_waiting');
       onEvent();
     },
     onJobCanceled: () => {
       worker.checkLeases();
-      wakeup.notify('job_canceled');
+      void wakeup.notify('job_canceled');
       onEvent();
     },
   };

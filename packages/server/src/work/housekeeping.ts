@@ -16,7 +16,7 @@ import { deleteOldDeadLetters, expireEvents, limitEvents } from '../data/webhook
 import { deleteOldDeliveries } from '../data/webhooks/delivery-log.js';
 import { deleteOldJobEvents, limitJobEvents } from '../data/webhooks/job-events.js';
 
-const reapEveryMs = 1_000;
+const reapEveryMs = 5_000;
 const limitEveryMs = 60 * 1_000;
 const finishEveryMs = 60 * 1_000;
 const cleanEveryMs = 60 * 60 * 1_000;
@@ -26,7 +26,7 @@ const strayMs = 60 * 60 * 1_000;
 const keptRunnerMs = 60 * 60 * 1_000;
 
 /**
- * Fails the jobs that are out of attempts every second, bounds the events and removes files of deleted jobs every
+ * Fails the jobs that are out of attempts every few seconds, bounds the events and removes files of deleted jobs every
  * minute, and deletes what has expired every hour. Returns a function that stops it.
  */
 export function startHousekeeping(

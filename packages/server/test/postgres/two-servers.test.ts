@@ -9,7 +9,7 @@ import { KeyRing } from '../../src/base/server-key.js';
 import { withSharedTables } from '../../src/cluster/postgres/shared-tables.js';
 import { loadConfig } from '../../src/config.js';
 import { balanceOf, credit } from '../../src/data/accounts/ledger.js';
-import type { Db } from '../../src/data/db/database.js';
+import { type Db, kindOf } from '../../src/data/db/database.js';
 import { currentTime } from '../../src/data/db/time.js';
 import { transaction } from '../../src/data/db/transaction.js';
 import { claim } from '../../src/data/jobs/claim.js';
@@ -224,6 +224,25 @@ describe('when two processes write one job', () => {
       LeaseLostError,
     );
   });
+});
+
+test('a cancellation on the command line is announced to the machines', async () => {
+  const database = await newPostgresDatabase();
+  const db = openDatabase(database);
+  onTestFinished(() => db.destroy());
+  const id = await newJob(db, await newAccount(db));
+  let heard = 0;
+  onTestFinished(
+    kindOf(db)
+      .wakeup(db, database)
+      .listen({ job_canceled: () => heard++ }),
+  );
+  // A listener hears of what it may have missed.
+  await until(async () => heard === 1);
+  const admin = await openAdmin(loadConfig({}, {}, { dataDir: temporaryFolder(), database }));
+  await admin.cancelJob(id);
+  await admin.close();
+  await until(async () => heard === 2);
 });
 
 test('servers that reap concurrently fail each job once', async () => {

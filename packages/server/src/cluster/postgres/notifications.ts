@@ -23,12 +23,8 @@ export class Notifier {
     this.#db = db;
   }
 
-  notify(notification: Notification): void {
-    if (this.#running.has(notification)) this.#running.set(notification, 'again');
-    else void this.#send(notification);
-  }
-
-  async #send(notification: Notification): Promise<void> {
+  async notify(notification: Notification): Promise<void> {
+    if (this.#running.has(notification)) return void this.#running.set(notification, 'again');
     do {
       this.#running.set(notification, 'sent');
       // Nothing to do about an unavailable database: the others poll.

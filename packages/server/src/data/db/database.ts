@@ -118,8 +118,8 @@ export type Notification = 'job_waiting' | 'job_canceled' | 'event_recorded';
 
 /** Wakes the other processes of the database, without a guarantee: they also poll. */
 export interface Wakeup {
-  /** Does not wait for the other processes, and never fails. */
-  notify(notification: Notification): void;
+  /** Never fails. Resolves when the notification is sent, or left to the previous call that is sending one. */
+  notify(notification: Notification): Promise<void>;
   /** Calls the handlers for the notifications of other processes, until the returned function is called. */
   listen(handlers: Partial<Record<Notification, () => void>>): () => Promise<void>;
 }

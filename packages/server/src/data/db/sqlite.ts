@@ -63,7 +63,7 @@ export const sqlite: DatabaseKind = {
   lockRows: (query) => query,
   advisoryLock: async () => {},
   isRetryable: () => false,
-  wakeup: () => ({ notify() {}, listen: () => async () => {} }),
+  wakeup: () => ({ notify: async () => {}, listen: () => async () => {} }),
 };
 
 /**

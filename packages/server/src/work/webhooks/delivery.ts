@@ -24,7 +24,7 @@ const leaseMs = 3 * limits.webhookTimeoutMs;
 /** Reading the outbox blocks the event loop; the pause after it is this many times as long as it took. */
 const pauseFactor = 4;
 /** Maximum delay until events that other processes record are seen. */
-const pollMs = 500;
+const pollMs = 1_000;
 /** Each retry delay varies by this fraction, to spread the retries of deliveries that failed at the same time. */
 const jitter = 0.2;
 
