@@ -230,20 +230,6 @@ export type OperatorAccountList = z.infer<typeof OperatorAccountList>;
 export const CreatedAccount = z.object({ account_id: z.string(), name: z.string() });
 export type CreatedAccount = z.infer<typeof CreatedAccount>;
 
-/** Records one action of an operator. */
-export const AuditEntry = z.object({
-  entry_id: z.string(),
-  /** The operator who did it, for example `operator at 192.0.2.7 through 10.0.0.5` (a proxy) or `gen3d admin (OS user root)`. */
-  who: z.string(),
-  /** The action, for example `account credit`. */
-  action: z.string(),
-  /** The id of the account, key, job or event, or the name of the bundle. */
-  subject: z.nullable(z.string()),
-  detail: z.nullable(z.string()),
-  created_at: z.string(),
-});
-export type AuditEntry = z.infer<typeof AuditEntry>;
-
 const BundleKind = z.enum(['reconstruction', 'matte', 'http']);
 
 /** A bundle in one of the folders that the server searches. */

@@ -1,5 +1,4 @@
 import { Name } from '@gen3d/schema';
-import type { AuditEntry } from '@gen3d/schema/dashboard';
 import { AdminError } from './base/errors.js';
 import { maxUsd, toMicroUsd, toUsd } from './base/money.js';
 import { isoTime } from './base/time.js';
@@ -30,80 +29,12 @@ import { Deletion, listDeletions, repeatDeletions } from './data/jobs/repeat-del
 import { listDeadLetters, replayDeadLetters } from './data/webhooks/dead-letters.js';
 import { Endpoints, SecretBox } from './data/webhooks/endpoints.js';
 
-export interface AdminAccount {
-  account_id: string;
-  name: string;
-  balance_usd: number;
-}
+// What `gen3d admin` does. The functions change the database directly, and a running server sees the change at once.
+// They take a unique prefix instead of an id, and the name of an account instead of its id.
 
-export interface AdminKey {
-  key_id: string;
-  account_id: string;
-  /** Its purpose, if one was given. */
-  name: string | null;
-  created_at: string;
-  /** Accurate to the minute. */
-  last_used_at: string | null;
-  revoked_at: string | null;
-}
+export type Admin = Awaited<ReturnType<typeof openAdmin>>;
 
-export interface AdminDeadLetter {
-  event_id: string;
-  account_id: string;
-  event: 'task.updated' | 'ping';
-  task_id: string | null;
-  attempts: number;
-  last_failure: string | null;
-  created_at: string;
-  dead_at: string;
-}
-
-/**
- * Implements `gen3d admin`. All functions change the database directly, and a running server sees the change
- * immediately. They accept a unique prefix instead of an id, and the name of an account instead of its id.
- */
-export interface Admin {
-  /** The balance defaults to 0, or to an amount that permits jobs where they cost nothing. */
-  createAccount(name: string, balanceUsd?: number): Promise<AdminAccount>;
-  /** Resolves to whether models cost nothing. Output then leaves amounts out. */
-  isFree(): Promise<boolean>;
-  listAccounts(): Promise<AdminAccount[]>;
-  renameAccount(accountId: string, name: string): Promise<AdminAccount>;
-  /** Adds money; a negative amount takes some back. Does so once per account and idempotency key, if one is given. */
-  creditAccount(accountId: string, usd: number, idempotencyKey?: string): Promise<AdminAccount>;
-  /** Returns the key, which is not shown anywhere else or again. */
-  createKey(accountId: string, name?: string): Promise<{ key_id: string; account_id: string; api_key: string }>;
-  listKeys(accountId?: string): Promise<AdminKey[]>;
-  /** Returns the id of the key. */
-  revokeKey(keyId: string): Promise<string>;
-  /** Cancels a job that is not finished. Returns its id. */
-  cancelJob(jobId: string): Promise<string>;
-  /** Deletes a job that is not in inference. A server removes its files within a minute. Returns its id. */
-  deleteJob(jobId: string): Promise<string>;
-  /** Deletes an account with its jobs. A server removes them and their files within minutes. Returns its id. */
-  deleteAccount(accountId: string): Promise<string>;
-  /** Lists the deletions of accounts and jobs and the revocations of keys, which a restored backup does not have. */
-  listDeletions(): Promise<Deletion[]>;
-  /** Repeats listed deletions on a restored database and its files. */
-  repeatDeletions(deletions: readonly unknown[]): Promise<void>;
-  listDeadLetters(): Promise<AdminDeadLetter[]>;
-  /** Delivers one dead letter again, or all since a point in time. Returns how many. */
-  replayDeadLetters(which: { eventId: string } | { since: Date }): Promise<number>;
-  /**
-   * Returns the path and fragment of a link that signs one browser in as the operator. It works once, within an hour.
-   */
-  signInLink(): Promise<string>;
-  /**
-   * Protects secrets with a new server key from now on. API keys, webhook secrets, sessions and page cursors stay valid,
-   * and running servers learn of it.
-   */
-  rotateServerKey(): Promise<void>;
-  /** Lists what operators did, newest last. If there are very many entries, lists only the newest. */
-  listAudit(): Promise<AuditEntry[]>;
-  close(): Promise<void>;
-}
-
-function deadLetter(row: OutboxRow): AdminDeadLetter {
+function deadLetter(row: OutboxRow) {
   const { event_id, account_id, event, attempts, last_failure, created_at } = row;
   return {
     event_id,
@@ -147,19 +78,14 @@ interface Opened extends Store {
 }
 
 /** Accounts and their money. */
-const accountFunctions = ({
-  db,
-  config,
-  record,
-}: Opened): Pick<
-  Admin,
-  'createAccount' | 'isFree' | 'listAccounts' | 'renameAccount' | 'creditAccount' | 'deleteAccount'
-> => ({
-  async createAccount(name, balanceUsd) {
+const accountFunctions = ({ db, config, record }: Opened) => ({
+  /** The balance defaults to 0, or to an amount that permits jobs where they cost nothing. */
+  async createAccount(name: string, balanceUsd?: number) {
     if (balanceUsd !== undefined) requireAmount(balanceUsd);
     return openAccount(db, config, { name: requireName(name), balance_usd: balanceUsd }, record);
   },
 
+  /** Resolves to whether models cost nothing. Output then leaves amounts out. */
   isFree: () => isFree(db, config),
 
   async listAccounts() {
@@ -172,7 +98,7 @@ const accountFunctions = ({
     }));
   },
 
-  async renameAccount(accountId, wantedName) {
+  async renameAccount(accountId: string, wantedName: string) {
     const id = await identifyAccount(db, accountId);
     const name = requireName(wantedName);
     const balance = await transaction(db, async (trx) => {
@@ -184,7 +110,8 @@ const accountFunctions = ({
     return { account_id: id, name, balance_usd: toUsd(balance) };
   },
 
-  async creditAccount(accountId, usd, idempotencyKey) {
+  /** Adds money; a negative amount takes some back. Does so once per account and idempotency key, if one is given. */
+  async creditAccount(accountId: string, usd: number, idempotencyKey?: string) {
     const { id, name } = await requireAccount(db, accountId);
     const amount = requireAmount(usd);
     if (amount === 0) throw new AdminError(`${usd} USD is less than a millionth of a dollar; credit a larger amount`);
@@ -197,7 +124,8 @@ const accountFunctions = ({
     return { account_id: id, name, balance_usd: toUsd(balance) };
   },
 
-  async deleteAccount(accountId) {
+  /** Deletes an account with its jobs. A server removes them and their files within minutes. Returns its id. */
+  async deleteAccount(accountId: string) {
     const id = await identifyAccount(db, accountId);
     await transaction(db, async (trx) => {
       if (!(await deleteAccount(trx, id, currentTime(db)))) throw deleted(id);
@@ -208,8 +136,9 @@ const accountFunctions = ({
 });
 
 /** API keys. */
-const keyFunctions = ({ db, keys, record }: Opened): Pick<Admin, 'createKey' | 'listKeys' | 'revokeKey'> => ({
-  async createKey(accountId, name) {
+const keyFunctions = ({ db, keys, record }: Opened) => ({
+  /** Returns the key, which is not shown anywhere else or again. */
+  async createKey(accountId: string, name?: string) {
     const { id } = await requireAccount(db, accountId);
     const cleanName = name === undefined ? null : requireName(name);
     const { keyId, apiKey } = await transaction(db, async (trx) => {
@@ -222,12 +151,12 @@ const keyFunctions = ({ db, keys, record }: Opened): Pick<Admin, 'createKey' | '
     return { key_id: keyId, account_id: id, api_key: apiKey };
   },
 
-  async listKeys(accountId) {
+  async listKeys(accountId?: string) {
     const account = accountId === undefined ? undefined : await requireAccount(db, accountId);
     return (await listKeys(db, account?.id)).map(({ ending, ...key }) => key);
   },
 
-  async revokeKey(keyId) {
+  async revokeKey(keyId: string) {
     const id = await identifyKey(db, keyId);
     await transaction(db, async (trx) => {
       await revokeKey(trx, id, currentTime(db));
@@ -238,17 +167,9 @@ const keyFunctions = ({ db, keys, record }: Opened): Pick<Admin, 'createKey' | '
 });
 
 /** Jobs and their events. */
-const jobFunctions = ({
-  db,
-  dirs,
-  kind,
-  files,
-  record,
-}: Opened): Pick<
-  Admin,
-  'cancelJob' | 'deleteJob' | 'listDeletions' | 'repeatDeletions' | 'listDeadLetters' | 'replayDeadLetters'
-> => ({
-  async cancelJob(jobId) {
+const jobFunctions = ({ db, dirs, kind, files, record }: Opened) => ({
+  /** Cancels a job that is not finished. Returns its id. */
+  async cancelJob(jobId: string) {
     const id = await identifyJob(db, jobId);
     await transaction(db, async (trx) => {
       const outcome = await cancel(trx, id, currentTime(db));
@@ -261,7 +182,8 @@ const jobFunctions = ({
     return id;
   },
 
-  async deleteJob(jobId) {
+  /** Deletes a job that is not in inference. A server removes its files within a minute. Returns its id. */
+  async deleteJob(jobId: string) {
     // The record of a whole id may have expired.
     const id = /^\w{26}$/.test(jobId) ? jobId.toUpperCase() : await identifyJob(db, jobId);
     await transaction(db, async (trx) => {
@@ -275,9 +197,11 @@ const jobFunctions = ({
     return id;
   },
 
+  /** Lists the deletions of accounts and jobs and the revocations of keys, which a restored backup does not have. */
   listDeletions: () => listDeletions(db),
 
-  async repeatDeletions(deletions) {
+  /** Repeats listed deletions on a restored database and its files. */
+  async repeatDeletions(deletions: readonly unknown[]) {
     const { data, error } = Deletion.array().safeParse(deletions);
     if (!data)
       throw new AdminError(`Not a list of deletions: entry ${Number(error.issues[0]?.path[0]) + 1} is unknown`);
@@ -286,7 +210,8 @@ const jobFunctions = ({
 
   listDeadLetters: async () => (await listDeadLetters(db)).map(deadLetter),
 
-  async replayDeadLetters(which) {
+  /** Delivers one dead letter again, or all since a point in time. Returns how many. */
+  async replayDeadLetters(which: { eventId: string } | { since: Date }) {
     return transaction(db, async (trx) => {
       const now = currentTime(db);
       if ('since' in which) {
@@ -307,7 +232,7 @@ const jobFunctions = ({
 /**
  * Opens the data directory for administration. Functions throw an `AdminError` for an unknown id. Close it afterwards.
  */
-export async function openAdmin(edges: Edges, config: Config): Promise<Admin> {
+export async function openAdmin(edges: Edges, config: Config) {
   const store = await openStore(edges, config, { onlyNew: true });
   const { db, dirs, kind, keyRing } = store;
   const who = commandUser('admin');
@@ -318,8 +243,13 @@ export async function openAdmin(edges: Edges, config: Config): Promise<Admin> {
     ...keyFunctions(opened),
     ...jobFunctions(opened),
 
+    /** Returns the path and fragment of a link that signs one browser in as the operator, once, within an hour. */
     signInLink: async () => signInPath(await new DashboardTokens(db, keyRing).issueLink(who)),
 
+    /**
+     * Protects secrets with a new server key from now on. API keys, webhook secrets, sessions and page cursors stay valid,
+     * and running servers learn of it.
+     */
     async rotateServerKey() {
       await transaction(db, async (trx) => {
         await record(trx, { action: 'server-key rotate' });
@@ -329,6 +259,7 @@ export async function openAdmin(edges: Edges, config: Config): Promise<Admin> {
       await new Endpoints(db, new SecretBox(keyRing)).sealAgain();
     },
 
+    /** Lists what operators did, newest last. If there are very many entries, lists only the newest. */
     async listAudit() {
       const entries = await listAudit(db);
       return entries.reverse().map(({ id, created_at, ...entry }) => ({

@@ -7,7 +7,7 @@ import { edges } from './edges.js';
 import { type ServeOptions, type Server, serve as startServer } from './serve.js';
 import { ModelServer } from './work/runner/model-server.js';
 
-export type { Admin, AdminAccount, AdminDeadLetter, AdminKey } from './admin.js';
+export type { Admin } from './admin.js';
 export { AdminError, ConfigError } from './base/errors.js';
 export { createLog, isLogForPeople } from './base/log.js';
 export { type BundleChoice, chooseBundles } from './chosen-bundles.js';
