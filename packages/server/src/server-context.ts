@@ -138,7 +138,6 @@ function createServices(
     jobEstimates,
     bundleManager,
     assetsUrl,
-    inputs: files.inputs,
     files,
     keyUse: new KeyUse(db, log),
     bodyBudget: new BodyBudget(),

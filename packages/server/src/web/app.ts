@@ -132,7 +132,10 @@ const apiCors = cors({
 });
 
 /** Requires a key, and applies the limits of its account. */
-function keyGuards(services: Services, { countAccount }: Pick<CallerLimits, 'countAccount'>): RequestHandler[] {
+function keyGuards(
+  services: Pick<Services, 'config' | 'db' | 'keys' | 'keyUse' | 'sandbox'>,
+  { countAccount }: Pick<CallerLimits, 'countAccount'>,
+): RequestHandler[] {
   const { config, db } = services;
   const apiLimit = requestLimit(db, 'api', config.rateLimit);
   const testKeyLimit = requestLimit(db, 'sandbox', sandboxLimit(config.rateLimit));

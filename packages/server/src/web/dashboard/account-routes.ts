@@ -20,7 +20,7 @@ const pageSize = 50;
 const spendDays = 30;
 
 /** Serves `/dashboard/api/ledger`: the account's ledger, newest entries first, and its spend per day. */
-export function ledgerRoutes({ db, cursors }: Services): Router {
+export function ledgerRoutes({ db, cursors }: Pick<Services, 'db' | 'cursors'>): Router {
   const router = Router();
 
   router.get('/', async (request, response) => {
@@ -64,7 +64,7 @@ export function ledgerRoutes({ db, cursors }: Services): Router {
 }
 
 /** Serves `/dashboard/api/quotas`: how much the account has stored, and how much it may store. */
-export function quotaRoutes({ db, jobStores }: Services): Router {
+export function quotaRoutes({ db, jobStores }: Pick<Services, 'db' | 'jobStores'>): Router {
   const { maxOpenJobs, maxJobsPerDay, withoutModel } = jobStores;
   const router = Router();
   router.get('/', async (_request, response) => {
@@ -83,7 +83,7 @@ export function quotaRoutes({ db, jobStores }: Services): Router {
 const NewKey = z.object({ name: Name });
 
 /** Serves `/dashboard/api/keys`: the account's API keys. */
-export function keyRoutes(services: Services): Router {
+export function keyRoutes(services: Pick<Services, 'db' | 'keys' | 'slots' | 'bodyBudget'>): Router {
   const { db, keys, slots } = services;
   const router = Router();
   router.use(refuseSandbox);

@@ -21,7 +21,7 @@ async function asHttpError(action: Promise<void>): Promise<void> {
  * Serves `/dashboard/api/operator/bundles`: the bundles of this machine. Its responses are `BundleOverview`. Bundles
  * are files, which no transaction includes, so each action is recorded before it is tried.
  */
-export function bundleRoutes(services: Services): Router {
+export function bundleRoutes(services: Pick<Services, 'db' | 'bundleManager' | 'bodyBudget'>): Router {
   const { bundleManager, db } = services;
   const router = Router();
   router.get('/', async (_request, response) => sendJson(response, 200, await bundleManager.overview()));

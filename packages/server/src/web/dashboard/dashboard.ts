@@ -31,7 +31,7 @@ export interface CallerLimits {
 
 /** The guards of requests below `/dashboard/api`, by their caller. */
 export function dashboardGuards(
-  services: Services,
+  services: Pick<Services, 'config' | 'db' | 'dashboardTokens'>,
   { limit, countClient, countAccount }: CallerLimits,
 ): Record<DashboardCaller, Guards> {
   const visitor = [noStore, countClient, sameOriginOnly(services.config)];

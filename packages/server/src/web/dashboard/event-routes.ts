@@ -8,7 +8,7 @@ import { callerOf, refuseSandbox } from '../guards/auth.js';
 import type { Services } from '../routes/services.js';
 
 /** Serves `/dashboard/api/events`: lists an account's webhook events and their deliveries, and replays dead letters. */
-export function eventRoutes({ db, endpoints, slots }: Services): Router {
+export function eventRoutes({ db, endpoints, slots }: Pick<Services, 'db' | 'endpoints' | 'slots'>): Router {
   const router = Router();
   router.use(refuseSandbox);
 

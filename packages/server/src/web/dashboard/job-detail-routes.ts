@@ -11,7 +11,12 @@ import { callerOf } from '../guards/auth.js';
 import type { Services } from '../routes/services.js';
 
 /** Serves `/dashboard/api/job-details`: fields of a job that the task object does not have. */
-export function jobDetailRoutes({ db, inputs, slots, config }: Services): Router {
+export function jobDetailRoutes({
+  db,
+  files,
+  slots,
+  config,
+}: Pick<Services, 'db' | 'files' | 'slots' | 'config'>): Router {
   const router = Router();
   router.get('/:id', async (request, response) => {
     const { accountId } = callerOf(response);
@@ -37,7 +42,7 @@ export function jobDetailRoutes({ db, inputs, slots, config }: Services): Router
     if (!job) throw new HttpError(404, 'not_found', 'No such job');
     if (job.status === 'SUCCEEDED' && config.keepPhotosDays === undefined) return void response.status(204).end();
     await slots.files.run(accountId, response, async () => {
-      const photo = await inputs.open(request.params.id).catch(ifMissing);
+      const photo = await files.inputs.open(request.params.id).catch(ifMissing);
       if (!photo) return void response.status(204).end();
       // Users choose the bytes, so a browser must not interpret them as a page, even if it opens this URL.
       response.setHeader('x-content-type-options', 'nosniff');

@@ -52,8 +52,10 @@ const shownRunner = (runner: LiveRunner): Overview['runners'][number] => ({
   heartbeat_at: isoTime(runner.heartbeat_at),
 });
 
+type Dependencies = Pick<Services, 'bodyBudget' | 'bundleManager' | 'config' | 'cursors' | 'db' | 'rates'>;
+
 /** Serves `/dashboard/api/operator`: the state of the server, and its accounts. */
-export function operatorRoutes(services: Services): Router {
+export function operatorRoutes(services: Dependencies): Router {
   const { bundleManager, config, cursors, db, rates } = services;
   const router = Router();
   const counts = cached(async () => {
@@ -108,7 +110,7 @@ export function operatorRoutes(services: Services): Router {
 }
 
 /** Creates and credits accounts. */
-function addAccountChanges(router: Router, services: Services): void {
+function addAccountChanges(router: Router, services: Pick<Services, 'config' | 'db' | 'bodyBudget'>): void {
   const { config, db } = services;
   router.post('/accounts', jsonBody(services), async (request, response) => {
     const body = validated(NewAccount.safeParse(request.body));

@@ -51,7 +51,11 @@ const isNavigation = (accept: string | undefined) => accept?.includes('text/html
  * shared model, below `/share`, contains only that model. `/` is a page only for browsers, so that a program without a
  * key gets 403 there, as on every unknown route.
  */
-export function pageRoutes({ assetsUrl, db, log }: Services): RouteGroup<'page' | 'anyone'>[] {
+export function pageRoutes({
+  assetsUrl,
+  db,
+  log,
+}: Pick<Services, 'assetsUrl' | 'db' | 'log'>): RouteGroup<'page' | 'anyone'>[] {
   const [front, share, dashboard] = [Router(), Router(), Router()];
   const indexFile = indexPage();
   if (indexFile === undefined) {

@@ -27,7 +27,14 @@ const maxAccounts = 100;
 
 /** Serves `/dashboard/api/session`: reads the session, signs in and out. `limit` applies to signing in with a key. */
 export function sessionRoutes(
-  { config, db, keys, keyUse, dashboardTokens: tokens, rates }: Services,
+  {
+    config,
+    db,
+    keys,
+    keyUse,
+    dashboardTokens: tokens,
+    rates,
+  }: Pick<Services, 'config' | 'db' | 'keys' | 'keyUse' | 'dashboardTokens' | 'rates'>,
   limit: RequestLimit,
 ): Router {
   const router = Router();
@@ -94,7 +101,10 @@ export function sessionRoutes(
 }
 
 /** Refuses requests without a valid session. */
-export function requireSession({ config, dashboardTokens: tokens }: Services): RequestHandler {
+export function requireSession({
+  config,
+  dashboardTokens: tokens,
+}: Pick<Services, 'config' | 'dashboardTokens'>): RequestHandler {
   return async (request, response, next) => {
     const token = sessionTokenOf(request, config);
     const identity = token === undefined ? undefined : await tokens.identify(token);
@@ -110,7 +120,7 @@ export const requireOperator: RequestHandler = (_request, response, next) => {
 };
 
 /** Makes the session's account the caller, as an API key does for `/v1`. For a member, no other accounts exist. */
-export function actForAccount({ db }: Services): RequestHandler {
+export function actForAccount({ db }: Pick<Services, 'db'>): RequestHandler {
   return async (request, response, next) => {
     const identity = identityOf(response);
     const named = request.get(accountHeader);

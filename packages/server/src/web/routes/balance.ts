@@ -7,7 +7,7 @@ import { callerOf } from '../guards/auth.js';
 import type { Services } from './services.js';
 
 /** Serves `/v1/balance` (docs/contract.md section 4.4). */
-export function balanceRoutes({ db, rates }: Services): Router {
+export function balanceRoutes({ db, rates }: Pick<Services, 'db' | 'rates'>): Router {
   const router = Router();
   router.get('/', async (_request, response) => {
     const balance = await balanceOf(db, callerOf(response).accountId);

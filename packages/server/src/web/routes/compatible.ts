@@ -9,13 +9,16 @@ import { HttpError, sendJson, validated } from '../answers/responses.js';
 import { callerOf } from '../guards/auth.js';
 import { imageBody, jsonBody, releaseBody } from '../guards/json-body.js';
 import { RequestsInProgress } from '../guards/requests-in-progress.js';
-import { acceptJob } from './jobs.js';
+import { acceptJob, type JobCreation } from './jobs.js';
 import type { Services } from './services.js';
 
 /** Requests that wait for their job, each with an open connection. An account has at most half. */
 const maxWaiting = 64;
 /** A waiting request looks at its job at least this often, in case a notification was lost. */
 const maxPauseMs = 30_000;
+
+type Dependencies = JobCreation &
+  Pick<Services, 'assetsUrl' | 'bodyBudget' | 'bundleManager' | 'eventFeed' | 'files' | 'slots'>;
 
 /** The paths of other servers. Without a version it is LocalAI's, whose responses are JSON unless asked otherwise. */
 export const compatiblePaths = ['/3d/generations', '/v1/3d/generations', '/api/v1/3d/generations'];
@@ -53,7 +56,7 @@ function imageUrl(image: string): string {
  * does, with the same limits and errors, and is answered when the job is finished. If the connection ends, the job
  * continues, and the account's list has its model.
  */
-export function compatibleRoutes(services: Services): Router {
+export function compatibleRoutes(services: Dependencies): Router {
   const { db } = services;
   const router = Router();
   const waiting = new RequestsInProgress({ total: maxWaiting });
@@ -101,7 +104,7 @@ function readPhoto(request: Request): { image: string; response_format?: string 
 
 /** Waits for the end of a job. Resolves with `closed` if the client or the server ends the connection before. */
 async function finishedTask(
-  { db, eventFeed }: Services,
+  { db, eventFeed }: Dependencies,
   response: Response,
   id: string,
 ): Promise<TaskRow | 'closed' | undefined> {
@@ -121,8 +124,12 @@ async function finishedTask(
   }
 }
 
-async function sendModel(services: Services, response: Response, task: TaskRow | undefined, form: Form): Promise<void> {
-  const { assetsUrl, files, slots } = services;
+async function sendModel(
+  { assetsUrl, files, slots }: Dependencies,
+  response: Response,
+  task: TaskRow | undefined,
+  form: Form,
+): Promise<void> {
   const key = task?.model_key ?? undefined;
   if (!task || key === undefined) {
     const code = task?.error_code ?? 'canceled';
@@ -175,7 +182,7 @@ const generationStatus = {
 } as const;
 
 /** Describes a job as HT-compat 1.0 does. */
-function generationOf({ assetsUrl, bundleManager }: Services, task: TaskRow) {
+function generationOf({ assetsUrl, bundleManager }: Dependencies, task: TaskRow) {
   const { id, status, model_key, thumbnail_key, error_code, error_message } = task;
   const url = (key: string) => assetUrl(assetsUrl(), key);
   return {
@@ -204,7 +211,7 @@ function generationOf({ assetsUrl, bundleManager }: Services, task: TaskRow) {
 }
 
 /** Lists the bundle that makes the models, which is how clients of other servers find one. */
-export function compatibleModels({ bundleManager }: Services): Router {
+export function compatibleModels({ bundleManager }: Pick<Services, 'bundleManager'>): Router {
   const router = Router();
   router.get('/', (_request, response) => {
     const model = { id: bundleManager.model, object: 'model', owned_by: 'gen3d', capabilities: ['3d'] };

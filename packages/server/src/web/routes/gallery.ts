@@ -57,11 +57,17 @@ function repeatKey(header: string | undefined): string | undefined {
 
 const notFound = () => new HttpError(404, 'not_found', 'No such job');
 
+/** What shows a job. */
+type Presented = Pick<Services, 'assetsUrl' | 'db' | 'jobEstimates' | 'jobStores'>;
+
+type Dependencies = Presented &
+  Pick<Services, 'bodyBudget' | 'cursors' | 'eventFeed' | 'files' | 'log' | 'slots' | 'onJobCanceled' | 'onJobCreated'>;
+
 /**
  * Serves the account's jobs with labels, and operations that the public API lacks (docs/job-list.md). Mounted at
  * `/gen3d/jobs` for API keys, and at `/dashboard/api/gallery` for sessions.
  */
-export function galleryRoutes(services: Services): Router {
+export function galleryRoutes(services: Dependencies): Router {
   const router = Router();
   addReads(router, services);
   addChanges(router, services);
@@ -71,7 +77,7 @@ export function galleryRoutes(services: Services): Router {
 }
 
 /** Converts the rows of jobs for clients. */
-function presenter({ assetsUrl, jobEstimates, jobStores, db }: Services) {
+function presenter({ assetsUrl, jobEstimates, jobStores, db }: Presented) {
   const present = async (row: GalleryRow): Promise<GalleryJob> =>
     toGalleryJob(
       row,
@@ -89,7 +95,7 @@ function presenter({ assetsUrl, jobEstimates, jobStores, db }: Services) {
   return { present, find };
 }
 
-function addReads(router: Router, services: Services): void {
+function addReads(router: Router, services: Dependencies): void {
   const { db, cursors, slots } = services;
   const { present, find } = presenter(services);
   router.get('/', async (request, response) => {
@@ -117,8 +123,8 @@ function addReads(router: Router, services: Services): void {
   router.get('/:id/events', (request, response) => streamJobEvents(services, request, response));
 }
 
-function addChanges(router: Router, services: Services): void {
-  const { db, log, files, inputs, onJobCanceled } = services;
+function addChanges(router: Router, services: Dependencies): void {
+  const { db, log, files, onJobCanceled } = services;
   const { find } = presenter(services);
   for (const [path, hidden] of [
     ['/hide', true],
@@ -158,12 +164,12 @@ function addChanges(router: Router, services: Services): void {
       throw new HttpError(409, 'not_cancelable', 'The job is finished, and cannot be canceled');
     }
     onJobCanceled();
-    if (forgotten !== undefined) await inputs.remove(forgotten);
+    if (forgotten !== undefined) await files.inputs.remove(forgotten);
     sendJson(response, 200, await find(accountId, id));
   });
 }
 
-function addSharing(router: Router, services: Services): void {
+function addSharing(router: Router, services: Presented): void {
   const { db } = services;
   const { find } = presenter(services);
   router.route('/:id/share').put(refuseSandbox, async (request, response) => {
@@ -179,7 +185,7 @@ function addSharing(router: Router, services: Services): void {
   });
 }
 
-function addRetries(router: Router, { db, slots, jobStores, onJobCreated }: Services): void {
+function addRetries(router: Router, { db, slots, jobStores, onJobCreated }: Dependencies): void {
   router.route('/:id/retry').post(refuseSandbox, async (request, response) => {
     const { traceId } = response.locals;
     const { accountId } = callerOf(response);

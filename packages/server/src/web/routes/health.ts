@@ -48,7 +48,12 @@ async function checkResult(check: Promise<boolean>, problem: string): Promise<st
  * Serves `GET /readyz`: 200 if jobs that are sent here will be processed, and otherwise 503 with the problems. Unlike
  * `/healthz`, it checks everything that a job needs.
  */
-export function readiness({ db, checkAssets, filesHang, isReady }: Services): RequestHandler {
+export function readiness({
+  db,
+  checkAssets,
+  filesHang,
+  isReady,
+}: Pick<Services, 'db' | 'checkAssets' | 'filesHang' | 'isReady'>): RequestHandler {
   const runChecks = cached(async () => {
     const [database, assets, runners] = await Promise.all([
       checkResult(ping(db), 'temporarily unavailable'),

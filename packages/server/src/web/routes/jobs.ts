@@ -40,9 +40,11 @@ export function samplerSettings(header: string | undefined): SamplerSettings | u
   return settings;
 }
 
+export type JobCreation = Pick<Services, 'db' | 'sandbox' | 'jobStores' | 'onJobCreated'>;
+
 /** Creates a job of the caller, and returns its id. A job of the public test key has succeeded already. */
 export async function acceptJob(
-  { db, sandbox, jobStores, onJobCreated }: Services,
+  { db, sandbox, jobStores, onJobCreated }: JobCreation,
   response: Response,
   job: CreateJobRequest,
   extras: { label?: string | undefined; sampler?: SamplerSettings | undefined } = {},
@@ -62,7 +64,9 @@ export async function acceptJob(
 }
 
 /** Serves `/v1/jobs` (docs/contract.md sections 4.1 to 4.3). */
-export function jobRoutes(services: Services): Router {
+export function jobRoutes(
+  services: JobCreation & Pick<Services, 'cursors' | 'assetsUrl' | 'jobEstimates' | 'bodyBudget'>,
+): Router {
   const { db, cursors, assetsUrl, jobEstimates } = services;
   const router = Router();
 

@@ -3,7 +3,6 @@ import type { Config } from '../../config.js';
 import type { ApiKeys, KeyUse } from '../../data/accounts/api-keys.js';
 import type { DashboardTokens } from '../../data/accounts/dashboard-tokens.js';
 import type { Db } from '../../data/db/database.js';
-import type { InputStore } from '../../data/inputs/input-store.js';
 import type { JobStores, Sample } from '../../data/jobs/create.js';
 import type { JobFiles } from '../../data/jobs/deletion.js';
 import type { Endpoints } from '../../data/webhooks/endpoints.js';
@@ -15,7 +14,7 @@ import type { BodyBudget } from '../guards/body-budget.js';
 import type { createSlots } from '../guards/slots.js';
 import type { Metrics } from '../metrics.js';
 
-/** Dependencies of the routes. */
+/** Everything that routes use. Each takes only its part. */
 export interface Services {
   config: Config;
   db: Db;
@@ -25,7 +24,6 @@ export interface Services {
   dashboardTokens: DashboardTokens;
   endpoints: Endpoints;
   eventFeed: EventFeed;
-  inputs: InputStore;
   files: JobFiles;
   bodyBudget: BodyBudget;
   slots: ReturnType<typeof createSlots>;
