@@ -93,19 +93,16 @@ const retryDelays = z
       .max(limits.webhookRetries, { error: delaysError }),
   );
 
-const networksError = 'must be networks in CIDR notation, such as 203.0.113.0/24,2001:db8::/32';
-const networks = z
-  .union([z.string().transform((text) => text.split(',').map((part) => part.trim())), z.array(z.string())], {
-    error: networksError,
-  })
-  .pipe(z.array(z.string().refine(isNetwork, networksError)));
-
-const hostsError = 'must be host names without a port, such as localhost,gen3d.example.com';
-const hosts = z
-  .union([z.string().transform((text) => text.split(',').map((part) => part.trim())), z.array(z.string())], {
-    error: hostsError,
-  })
-  .pipe(z.array(z.string().refine((host) => /^[\w.-]+$|^\[[\da-f:.]+\]$/i.test(host), hostsError)));
+/** A variable contains the items separated by commas, and the file contains a list. */
+const listOf = (isValid: (item: string) => boolean, error: string) =>
+  z
+    .union([z.string().transform((text) => text.split(',').map((item) => item.trim())), z.array(z.string())], { error })
+    .pipe(z.array(z.string().refine(isValid, error)));
+const networks = listOf(isNetwork, 'must be networks in CIDR notation, such as 203.0.113.0/24,2001:db8::/32');
+const hosts = listOf(
+  (host) => /^[\w.-]+$|^\[[\da-f:.]+\]$/i.test(host),
+  'must be host names without a port, such as localhost,gen3d.example.com',
+);
 
 /** Every setting of the server, described once for `--help`, docs/configuration.md and the checks. */
 const Config = z.strictObject({
