@@ -4,6 +4,7 @@ export * from './credentials.js';
 export * from './estimate.js';
 export * from './file-type.js';
 export * from './image-data-uri.js';
+export * from './image-size.js';
 export { encodeLabel, fileNameOf, labelHeader, labelOfUrl } from './label.js';
 export * from './lifecycle.js';
 export { limits } from './limits.js';

@@ -1,5 +1,6 @@
 import {
   describeFileType,
+  imageSize,
   inlineImageTypes,
   isPhotoType,
   labelOfUrl,
@@ -13,7 +14,6 @@ import { fileSystem } from './environment.js';
 import { InvalidRequestError } from './errors.js';
 import { type Bitmap, FloatingPointError, imageFitter, maxSourceBytes } from './fit-image.js';
 import { loadLibheif } from './heic.js';
-import { pixelCount } from './image-size.js';
 import { PackageLoadError } from './optional-package.js';
 import { bytesIn, codeOf, isBlob, isUrl, isWebStream, messageOf, ownBlob } from './realms.js';
 import { chunksOf } from './response-bodies.js';
@@ -113,7 +113,8 @@ export async function prepareImage(image: Blob, options: PrepareImageOptions = {
   const type = sniffFileType(new Uint8Array(await source.slice(0, sniffedBytes).arrayBuffer()));
   const mediaType = inlineImageTypes.find((one) => one === `image/${type}`);
   const isSmall = mediaType !== undefined && source.size <= limits.inlineImageBytes;
-  const pixels = isSmall ? (pixelCount(new Uint8Array(await source.arrayBuffer())) ?? 0) : 0;
+  const found = isSmall ? imageSize(new Uint8Array(await source.arrayBuffer())) : undefined;
+  const pixels = found ? found.width * found.height : 0;
   const asItIs = () => (source.type === mediaType ? source : source.slice(0, source.size, mediaType));
   if (isSmall && pixels <= maxQuickPixels && maxSide === undefined) return asItIs();
 

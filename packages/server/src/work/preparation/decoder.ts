@@ -2,6 +2,7 @@ import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { createRequire } from 'node:module';
 import type { Readable, Writable } from 'node:stream';
 import { Child, EngineError } from '@gen3d/engine/rpc';
+import { imageSize } from '@gen3d/schema';
 import { z } from 'zod';
 import { bareEnvironment } from '../../base/environment.js';
 import { WrongResultError } from '../stage-failures.js';
@@ -13,8 +14,8 @@ import {
   responseKinds,
   uint32,
 } from './decoder-protocol.js';
-import { imageSize, isPossibleSize } from './image-size.js';
 import type { RawImage } from './png.js';
+import { isPossibleSize } from './possible-size.js';
 import type { Sandbox } from './sandbox.js';
 
 /** Decoded images have at most this many pixels a side, as the engine's `decode` scales them. */

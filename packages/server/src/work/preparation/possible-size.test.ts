@@ -1,6 +1,7 @@
+import { imageSize } from '@gen3d/schema';
 import { expect, test } from 'vitest';
 import { sharp } from '../../../../engine/src/base/sharp.js';
-import { imageSize, isPossibleSize } from './image-size.js';
+import { isPossibleSize } from './possible-size.js';
 
 const image = sharp({ create: { width: 300, height: 17, channels: 4, background: '#f008' } });
 
