@@ -1,6 +1,6 @@
 import { convexHull, type Position } from '../base/convex-hull.js';
 import { edgeCounts, type Matte, type RgbaImage } from '../base/image.js';
-import { clamp } from '../base/interpolation.js';
+import { clamp, sampleBilinear } from '../base/interpolation.js';
 
 /** From this alpha on, a pixel is solid. The shadow around a window's screenshot is below it. */
 const solidAlpha = 200;
@@ -109,7 +109,9 @@ export function takeOut(image: RgbaImage, { center, direction: [x, y], width: wi
         const u = across * x + down * y + width / 2;
         const v = down * x - across * y + height / 2;
         if (u >= 0 && u < width && v >= 0 && v < height)
-          whole[row * image.width + column] = sampleMatte(matte, u - 0.5, v - 0.5);
+          whole[row * image.width + column] = Math.round(
+            sampleBilinear(matte.data, matte.width, matte.height, u - 0.5, v - 0.5),
+          );
       }
     }
     return { width: image.width, height: image.height, data: whole };
@@ -121,16 +123,4 @@ export function takeOut(image: RgbaImage, { center, direction: [x, y], width: wi
 export function hasMargin(matte: Matte): boolean {
   const { top, bottom, left, right } = edgeCounts(matte, 128);
   return Math.max(top, bottom) <= maxSideShare * matte.width && Math.max(left, right) <= maxSideShare * matte.height;
-}
-
-/** Samples a matte bilinearly; 0 and 0 are the center of its first pixel. */
-function sampleMatte({ width, height, data }: Matte, x: number, y: number): number {
-  const left = clamp(Math.floor(x), 0, width - 1);
-  const top = clamp(Math.floor(y), 0, height - 1);
-  const right = Math.min(left + 1, width - 1);
-  const bottom = Math.min(top + 1, height - 1);
-  const [across, down] = [clamp(x - left, 0, 1), clamp(y - top, 0, 1)];
-  const above = data[top * width + left]! * (1 - across) + data[top * width + right]! * across;
-  const below = data[bottom * width + left]! * (1 - across) + data[bottom * width + right]! * across;
-  return Math.round(above * (1 - down) + below * down);
 }
