@@ -118,7 +118,7 @@ export async function serve(edges: Edges, config: Config, options: ServeOptions 
 }
 
 async function openStores(edges: Edges, config: Config, log: Logger): Promise<Started & { store: Store }> {
-  const { database } = openDataDir(config);
+  const { database } = await openDataDir(config);
   const unlock = edges.databaseAt(database).lockForServing(config.dataDir, database);
   const store = await openStore(edges, config, { log }).catch((error: unknown) => {
     unlock();

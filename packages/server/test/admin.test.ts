@@ -10,7 +10,7 @@ import { DashboardTokens } from '../src/data/accounts/dashboard-tokens.js';
 import { publishRates } from '../src/data/accounts/rates.js';
 import { kindOf } from '../src/data/db/database.js';
 import { migrations } from '../src/data/db/migrations.js';
-import { openDataDir } from '../src/data/installation/data-dir.js';
+import { dataDirOf } from '../src/data/installation/data-dir.js';
 import { Endpoints, SecretBox } from '../src/data/webhooks/endpoints.js';
 import { openAdmin } from '../src/index.js';
 import { createJob, imageJob, newInstallation, onPostgres, startServer, until } from './kit.js';
@@ -60,7 +60,7 @@ test('without a balance, a new account can create jobs where they cost nothing, 
   const paid = await open({ g6e: 0.002 });
   expect([await paid.isFree(), await paid.createAccount('eve')]).toMatchObject([false, { balance_usd: 0 }]);
   // Those of the server that started last apply to a command without rates.
-  const db = openDatabase(openDataDir(installation).database);
+  const db = openDatabase(dataDirOf(installation).database);
   await publishRates(db, { g6e: 0.002 });
   await db.destroy();
   expect(await free.isFree()).toBe(false);
@@ -241,10 +241,10 @@ test('servers refuse nothing while the server key is rotated, and nothing that m
   };
   for (let i = 0; i < 3; i++) await createJob(first.call, imageJob('https://example.com/a.jpg'));
   const { next_cursor } = ListJobsResponse.parse((await first.call('GET', '/v1/jobs?limit=2')).body);
-  const db = openDatabase(openDataDir(installation).database);
+  const db = openDatabase(dataDirOf(installation).database);
   onTestFinished(() => db.destroy());
   const config = first.config;
-  const keys = () => kindOf(db).serverKeys(db, openDataDir(config).serverKey, config.serverKey);
+  const keys = () => kindOf(db).serverKeys(db, dataDirOf(config).serverKey, config.serverKey);
   const session = await new DashboardTokens(db, new KeyRing(await keys())).issueSession(null);
   const [leaked] = await keys();
 
@@ -294,9 +294,9 @@ test('rotations at the same time all count', async () => {
   const admin = await openAdmin(config);
   onTestFinished(() => admin.close());
   await Promise.all([1, 2, 3].map(() => admin.rotateServerKey()));
-  const db = openDatabase(openDataDir(config).database);
+  const db = openDatabase(dataDirOf(config).database);
   onTestFinished(() => db.destroy());
-  expect(await kindOf(db).serverKeys(db, openDataDir(config).serverKey, undefined)).toHaveLength(4);
+  expect(await kindOf(db).serverKeys(db, dataDirOf(config).serverKey, undefined)).toHaveLength(4);
 });
 
 test('a command of a newer version does not migrate the database of a running server', async () => {

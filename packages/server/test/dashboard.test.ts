@@ -18,7 +18,7 @@ import { version } from '../src/base/version.js';
 import { charge } from '../src/data/accounts/ledger.js';
 import type { Db } from '../src/data/db/database.js';
 import { currentTime } from '../src/data/db/time.js';
-import { openDataDir } from '../src/data/installation/data-dir.js';
+import { dataDirOf } from '../src/data/installation/data-dir.js';
 import { announce } from '../src/data/runners/registry.js';
 import { recordTaskUpdated } from '../src/data/webhooks/outbox.js';
 import { photoJob, sharedServer } from './contract/kit.js';
@@ -31,7 +31,7 @@ const { server, admin, newCaller } = sharedServer({ webhookPingDelay: 0, webhook
 const { ownOrigin, send, signIn, newOperator } = browsersOn(server, admin);
 
 async function withDatabase<T>(work: (db: Db) => Promise<T>): Promise<T> {
-  const db = openDatabase(openDataDir(server().config).database);
+  const db = openDatabase(dataDirOf(server().config).database);
   try {
     return await work(db);
   } finally {

@@ -12,7 +12,7 @@ import type { AssetStore } from '../src/data/assets/asset-store.js';
 import { FolderAssetStore } from '../src/data/assets/folder-store.js';
 import type { Db } from '../src/data/db/database.js';
 import { FolderInputStore } from '../src/data/inputs/folder-store.js';
-import { openDataDir } from '../src/data/installation/data-dir.js';
+import { dataDirOf } from '../src/data/installation/data-dir.js';
 import {
   deleteJob,
   deleteOldModels,
@@ -52,7 +52,7 @@ function recordedLog() {
 }
 
 async function withDatabase<T>({ config }: Pick<TestServer, 'config'>, work: (db: Db) => Promise<T>): Promise<T> {
-  const db = openDatabase(openDataDir(config).database);
+  const db = openDatabase(dataDirOf(config).database);
   try {
     return await work(db);
   } finally {
@@ -254,7 +254,7 @@ test('a deleted job and a deleted account leave nothing in a bucket', async () =
   expect((await fetch(server.url + url, { redirect: 'manual' })).status).toBe(410);
   const [account] = await admin.listAccounts();
   await admin.deleteAccount(account!.account_id);
-  const files = await edges.openFileStores(openDataDir(server.config), server.config);
+  const files = await edges.openFileStores(dataDirOf(server.config), server.config);
   await withDatabase(server, async (db) => {
     await eraseDeletedAccounts(db, Date.now());
     await finishDeletions(db, files);

@@ -4,7 +4,7 @@ import pino from 'pino';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { version } from '../src/base/version.js';
 import { currentTime } from '../src/data/db/time.js';
-import { openDataDir } from '../src/data/installation/data-dir.js';
+import { dataDirOf } from '../src/data/installation/data-dir.js';
 import { stagesOf } from '../src/data/jobs/stage-times.js';
 import { liveRunners } from '../src/data/runners/registry.js';
 import { RunnerStartError, worker } from '../src/index.js';
@@ -43,7 +43,7 @@ async function bytesAt(url: string): Promise<Buffer> {
 }
 
 async function rowsOf(installation: Installation) {
-  const db = openDatabase(openDataDir(installation).database);
+  const db = openDatabase(dataDirOf(installation).database);
   const jobs = await db.selectFrom('jobs').selectAll().orderBy('id').execute();
   const charges = await db.selectFrom('ledger').selectAll().where('kind', '=', 'charge').execute();
   await db.destroy();
@@ -51,7 +51,7 @@ async function rowsOf(installation: Installation) {
 }
 
 async function runnersOf(installation: Installation) {
-  const db = openDatabase(openDataDir(installation).database);
+  const db = openDatabase(dataDirOf(installation).database);
   const runners = await liveRunners(db, currentTime(db));
   await db.destroy();
   return runners;

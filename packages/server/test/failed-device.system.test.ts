@@ -6,7 +6,7 @@ import { CreateJobResponse, Task } from '@gen3d/schema';
 import { expect, onTestFinished, test } from 'vitest';
 import { writeBallBundle, writeMatteBundle } from '../../engine/src/bundle/bundle.fixture.js';
 import { currentTime } from '../src/data/db/time.js';
-import { openDataDir } from '../src/data/installation/data-dir.js';
+import { dataDirOf } from '../src/data/installation/data-dir.js';
 import { liveRunners } from '../src/data/runners/registry.js';
 import { asDataUri, ballPhoto } from './ball-photo.js';
 import { spawnServer, withFailingDevice } from './faults/server-process.js';
@@ -32,7 +32,7 @@ test('a job whose device fails is charged for the CPU, and a new process tries t
   };
   const server = spawnServer(settings, withFailingDevice({ DEVICE_FAILS: deviceFails }));
   onTestFinished(() => server.kill());
-  const db = openDatabase(openDataDir(installation).database);
+  const db = openDatabase(dataDirOf(installation).database);
   onTestFinished(() => db.destroy());
   await server.ready;
   const runners = async () =>

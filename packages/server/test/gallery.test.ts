@@ -7,7 +7,7 @@ import { GalleryJob, GalleryPage } from '@gen3d/schema/dashboard';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { dayMs } from '../src/base/time.js';
 import type { Db } from '../src/data/db/database.js';
-import { openDataDir } from '../src/data/installation/data-dir.js';
+import { dataDirOf } from '../src/data/installation/data-dir.js';
 import type { NewJob } from '../src/data/jobs/job-store.js';
 import { asDataUri, ballPhoto } from './ball-photo.js';
 import { type Caller, photoJob, photoUrl, sharedServer, withImages } from './contract/kit.js';
@@ -19,7 +19,7 @@ const { server, admin, newCaller } = sharedServer();
 const { signIn } = browsersOn(server, admin);
 
 async function withDatabase<T>(work: (db: Db) => Promise<T>): Promise<T> {
-  const db = openDatabase(openDataDir(server().config).database);
+  const db = openDatabase(dataDirOf(server().config).database);
   try {
     return await work(db);
   } finally {

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { openDataDir } from '../src/data/installation/data-dir.js';
+import { dataDirOf } from '../src/data/installation/data-dir.js';
 import { startServer, until } from './kit.js';
 import { openDatabase } from './open-database.js';
 
 test('keys are not stored in plain text', async () => {
   const { apiKey, config } = await startServer();
-  const db = openDatabase(openDataDir(config).database);
+  const db = openDatabase(dataDirOf(config).database);
   const rows = await db.selectFrom('api_keys').selectAll().execute();
   await db.destroy();
   expect(JSON.stringify(rows)).not.toContain(apiKey.slice('gen3d_'.length));

@@ -8,7 +8,7 @@ import { version } from '../src/base/version.js';
 import { loadConfig } from '../src/config.js';
 import type { Db } from '../src/data/db/database.js';
 import { currentTime } from '../src/data/db/time.js';
-import { openDataDir } from '../src/data/installation/data-dir.js';
+import { dataDirOf } from '../src/data/installation/data-dir.js';
 import { liveRunners } from '../src/data/runners/registry.js';
 import { worker } from '../src/index.js';
 import { asDataUri, ballPhoto } from './ball-photo.js';
@@ -50,7 +50,7 @@ describe('a server with a runner', () => {
     );
     atEnd(() => server.kill());
     await server.ready;
-    db = openDatabase(openDataDir(installation).database);
+    db = openDatabase(dataDirOf(installation).database);
     atEnd(() => db.destroy());
   });
   afterAll(async () => {
@@ -137,7 +137,7 @@ describe('a server with a runner', () => {
       .where('sandbox', '=', 0)
       .executeTakeFirstOrThrow();
     const abandoned = { id: newUlid(), attempt: 1, runner: 'gone', lease_token: 'x', lease_expires_at: 1 };
-    writeFileSync(join(openDataDir(installation).inputs, abandoned.id), ballPhoto(160, 0.1));
+    writeFileSync(join(dataDirOf(installation).inputs, abandoned.id), ballPhoto(160, 0.1));
     await newJob(db, account, { image_url: null, ...abandoned });
     await grown(before, {
       gen3d_lease_takeovers_total: 1,

@@ -5,13 +5,13 @@ import { expect, onTestFinished, test } from 'vitest';
 import { newUlid } from '../src/base/ids.js';
 import type { Db } from '../src/data/db/database.js';
 import { currentTime } from '../src/data/db/time.js';
-import { openDataDir } from '../src/data/installation/data-dir.js';
+import { dataDirOf } from '../src/data/installation/data-dir.js';
 import { announce } from '../src/data/runners/registry.js';
 import { newAccount, newJob, startServer, type TestServer, until } from './kit.js';
 import { openDatabase } from './open-database.js';
 
 function databaseOf({ config }: TestServer): Db {
-  const db = openDatabase(openDataDir(config).database);
+  const db = openDatabase(dataDirOf(config).database);
   onTestFinished(() => db.destroy());
   return db;
 }
@@ -46,7 +46,7 @@ test('/readyz is 503 with the failed checks without an active runner, and when t
   expect(ready.body).toEqual({ status: 'ready', checks: ok });
   expect(ready.headers.get('cache-control')).toBe('no-store');
 
-  rmSync(openDataDir(server.config).assets, { recursive: true });
+  rmSync(dataDirOf(server.config).assets, { recursive: true });
   const without = await until(async () => {
     const response = await readyz();
     return response.status === 503 && response;
@@ -72,7 +72,7 @@ test.skipIf(process.platform === 'win32')(
     const db = databaseOf(server);
     const id = newUlid();
     // Reading a pipe blocks until another process writes.
-    const path = join(openDataDir(server.config).inputs, id);
+    const path = join(dataDirOf(server.config).inputs, id);
     execFileSync('mkfifo', [path]);
     await newJob(db, await newAccount(db), { id, prepared: 0, image_url: null, created_at: Date.now() });
     const readyz = (status: number) =>

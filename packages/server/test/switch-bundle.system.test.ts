@@ -5,7 +5,7 @@ import pino from 'pino';
 import { expect, test } from 'vitest';
 import { writeBallBundle } from '../../engine/src/bundle/bundle.fixture.js';
 import { chooseBundles } from '../src/chosen-bundles.js';
-import { openDataDir } from '../src/data/installation/data-dir.js';
+import { dataDirOf } from '../src/data/installation/data-dir.js';
 import { asDataUri, ballPhoto } from './ball-photo.js';
 import { newInstallation, startServer, type TestServer, until } from './kit.js';
 import { openDatabase } from './open-database.js';
@@ -24,7 +24,7 @@ async function bundleOfNextJob({ call, config }: TestServer): Promise<string> {
   }, 120_000);
   const glb = Buffer.from(await (await fetch(task.model_urls!.glb)).arrayBuffer());
   const { asset } = JSON.parse(glb.toString('utf8', 20, 20 + glb.readUInt32LE(12)));
-  const db = openDatabase(openDataDir(config).database);
+  const db = openDatabase(dataDirOf(config).database);
   const { bundle } = await db.selectFrom('jobs').select('bundle').where('id', '=', job_id).executeTakeFirstOrThrow();
   await db.destroy();
   expect(asset.extras.bundles).toEqual([{ name: bundle, license: 'MIT' }]);

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, onTestFinished } from 'vitest';
 import { launchChromium } from '../../../../scripts/chromium.mjs';
 import type { Config } from '../../../server/src/config.js';
 import type { JobRow } from '../../../server/src/data/db/tables.js';
-import { openDataDir } from '../../../server/src/data/installation/data-dir.js';
+import { dataDirOf } from '../../../server/src/data/installation/data-dir.js';
 import { openAdmin } from '../../../server/src/index.js';
 import { ballPhoto } from '../../../server/test/ball-photo.js';
 import { imageJob, startServer, type TestServer } from '../../../server/test/kit.js';
@@ -96,7 +96,7 @@ export async function fail(
   code: NonNullable<JobRow['error_code']>,
   { label, message = 'It failed.' }: { label?: string; message?: string } = {},
 ): Promise<void> {
-  const db = openDatabase(openDataDir(server.config).database);
+  const db = openDatabase(dataDirOf(server.config).database);
   const failed = { status: 'FAILED', error_code: code, error_message: message, finished_at: Date.now() } as const;
   const update = db.updateTable('jobs').set(failed);
   await (label === undefined ? update : update.where('label', '=', label)).execute();

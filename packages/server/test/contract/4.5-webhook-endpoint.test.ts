@@ -2,7 +2,7 @@ import { WebhookEndpoint } from '@gen3d/schema';
 import { readEndpointHealth } from '@gen3d/schema/rules';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { isoTime } from '../../src/base/time.js';
-import { openDataDir } from '../../src/data/installation/data-dir.js';
+import { dataDirOf } from '../../src/data/installation/data-dir.js';
 import { type ApiResponse, startServer } from '../kit.js';
 import { openDatabase } from '../open-database.js';
 import { type Caller, refused, sharedServer } from './kit.js';
@@ -104,7 +104,7 @@ describe('4.6 GET /v1/webhook-endpoint', () => {
   test('has headers that say since when it fails and until when it is paused, and the same body', async () => {
     const { call, secret } = await configured();
     const times = { failing_since: Date.now() - 1_000, paused_until: Date.now() + 1_000_000 };
-    const db = openDatabase(openDataDir(server().config).database);
+    const db = openDatabase(dataDirOf(server().config).database);
     onTestFinished(() => db.destroy());
     const healthOf = ({ headers }: ApiResponse) => readEndpointHealth(headers);
     expect(healthOf(await call('GET', path))).toEqual({});

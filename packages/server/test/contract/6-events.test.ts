@@ -12,7 +12,7 @@ import {
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { loadConfig } from '../../src/config.js';
 import type { Db } from '../../src/data/db/database.js';
-import { openDataDir } from '../../src/data/installation/data-dir.js';
+import { dataDirOf } from '../../src/data/installation/data-dir.js';
 import { openAdmin } from '../../src/index.js';
 import { asDataUri, ballPhoto } from '../ball-photo.js';
 import { makePrivateCa, type PrivateCa } from '../faults/private-ca.js';
@@ -80,7 +80,7 @@ beforeAll(async () => {
   };
   server = spawnServer(settings, { NODE_EXTRA_CA_CERTS: caFile });
   await server.ready;
-  db = openDatabase(openDataDir(installation).database);
+  db = openDatabase(dataDirOf(installation).database);
   one = await customer((end) => void cleanups.push(end));
   await one.call('POST', `${endpoint}/test`);
   const queued = await db.selectFrom('outbox').selectAll().where('event', '=', 'ping').executeTakeFirstOrThrow();

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { describe, expect, test } from 'vitest';
-import { openDataDir } from '../../src/data/installation/data-dir.js';
+import { dataDirOf } from '../../src/data/installation/data-dir.js';
 import { startServer } from '../kit.js';
 import { openDatabase } from '../open-database.js';
 import { photoJob, refused, sharedServer } from './kit.js';
@@ -77,7 +77,7 @@ describe('7 errors', () => {
 
   test('an internal failure is 500 internal_error without details, and requests succeed again afterwards', async () => {
     const server = await startServer();
-    const db = openDatabase(openDataDir(server.config).database);
+    const db = openDatabase(dataDirOf(server.config).database);
     await sql`alter table jobs rename to lost`.execute(db);
     for (const [method, path, body] of [
       ['GET', '/v1/jobs', undefined],

@@ -2,7 +2,7 @@ import { limits, publicTestKey } from '@gen3d/schema';
 import { encodeTime, ulid } from 'ulid';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { FolderAssetStore } from '../../src/data/assets/folder-store.js';
-import { openDataDir } from '../../src/data/installation/data-dir.js';
+import { dataDirOf } from '../../src/data/installation/data-dir.js';
 import { insertJob } from '../../src/data/jobs/job-store.js';
 import { openAdmin } from '../../src/index.js';
 import { type ApiResponse, newInstallation, newJob, onPostgres, startServer, until } from '../kit.js';
@@ -123,7 +123,7 @@ describe('8 open jobs', () => {
   test('are limited to 1,000 per account; beyond that 429 {"message":"Too Many Requests"} with Retry-After', async () => {
     const server = await startServer();
     expect(server.config.maxOpenJobs).toBe(1_000);
-    const db = openDatabase(openDataDir(server.config).database);
+    const db = openDatabase(dataDirOf(server.config).database);
     onTestFinished(() => db.destroy());
     const blank = { type: 'image-to-3d', idempotency_key: null, image_url: null, created_at: 0 };
     await db.transaction().execute(async (trx) => {
@@ -163,7 +163,7 @@ describe('8 retention', () => {
   test('a task record is kept for 90 days, and its files longer', async () => {
     const installation = await newInstallation();
     const before = await startServer({ ...installation });
-    const { database, assets } = openDataDir(installation);
+    const { database, assets } = dataDirOf(installation);
     const db = openDatabase(database);
     // Without a recorded time, the next server would take its clock for one that has jumped by 90 days.
     await until(() => db.selectFrom('clean_up').select('id').executeTakeFirst());

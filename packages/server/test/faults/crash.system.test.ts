@@ -8,7 +8,7 @@ import fc from 'fast-check';
 import { sql } from 'kysely';
 import { expect, inject, onTestFinished, test } from 'vitest';
 import { readModel } from '../../../convert/src/model-parts.js';
-import { openDataDir } from '../../src/data/installation/data-dir.js';
+import { dataDirOf } from '../../src/data/installation/data-dir.js';
 import { asDataUri, ballPhoto, transparentPhoto } from '../ball-photo.js';
 import { freePort } from '../free-port.js';
 import { newInstallation, onPostgres, until } from '../kit.js';
@@ -86,7 +86,7 @@ test(`${kills} kills of the server, the runner or a decoder lose no job and repe
 }, async () => {
   console.log(`crash test: GEN3D_TEST_SEED=${seed}`);
   const installation = await newInstallation();
-  const { database, assets, inputs } = openDataDir(installation);
+  const { database, assets, inputs } = dataDirOf(installation);
   const ca = await makePrivateCa();
   const caFile = join(installation.dataDir, 'ca.pem');
   writeFileSync(caFile, ca.ca);

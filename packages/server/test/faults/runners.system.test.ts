@@ -6,7 +6,7 @@ import { CreateJobResponse, Task } from '@gen3d/schema';
 import { sql } from 'kysely';
 import { expect, onTestFinished, test } from 'vitest';
 import { writeBallBundle, writeMatteBundle } from '../../../engine/src/bundle/bundle.fixture.js';
-import { openDataDir } from '../../src/data/installation/data-dir.js';
+import { dataDirOf } from '../../src/data/installation/data-dir.js';
 import { asDataUri, ballPhoto } from '../ball-photo.js';
 import { newInstallation, onPostgres, temporaryFolder, until } from '../kit.js';
 import { openDatabase } from '../open-database.js';
@@ -65,7 +65,7 @@ test('a machine that is suspended while it stores a model loses the job, and the
     return worker;
   };
   const suspended = await machine();
-  const { database, assets } = openDataDir(installation);
+  const { database, assets } = dataDirOf(installation);
   const db = openDatabase(database);
   onTestFinished(() => db.destroy());
   const row = (id: string) => db.selectFrom('jobs').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
@@ -148,7 +148,7 @@ test('a photo that crashes the engine costs other jobs at most one attempt', { t
   );
   onTestFinished(() => server.kill());
   await server.ready;
-  const db = openDatabase(openDataDir(installation).database);
+  const db = openDatabase(dataDirOf(installation).database);
   onTestFinished(() => db.destroy());
   const needles = [await create(server), await create(server)];
   const crashing = await create(server, ballJob);

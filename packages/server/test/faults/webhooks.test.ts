@@ -6,7 +6,7 @@ import { CreateJobResponse, RotateSecretResponse, WebhookEndpoint } from '@gen3d
 import { afterAll, beforeAll, describe, type TestContext, test } from 'vitest';
 import { loadConfig } from '../../src/config.js';
 import type { Db } from '../../src/data/db/database.js';
-import { openDataDir } from '../../src/data/installation/data-dir.js';
+import { dataDirOf } from '../../src/data/installation/data-dir.js';
 import { type Admin, openAdmin } from '../../src/index.js';
 import { ConcurrencyMeter, type Installation, newInstallation, until } from '../kit.js';
 import { openDatabase } from '../open-database.js';
@@ -40,7 +40,7 @@ beforeAll(async () => {
   server = spawnServer(settings, { NODE_EXTRA_CA_CERTS: caFile });
   await server.ready;
   admin = await openAdmin(loadConfig({}, {}, { ...installation }));
-  db = openDatabase(openDataDir(installation).database);
+  db = openDatabase(dataDirOf(installation).database);
 });
 
 afterAll(async () => {

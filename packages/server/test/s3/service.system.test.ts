@@ -7,7 +7,7 @@ import pino from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
 import { newUlid } from '../../src/base/ids.js';
 import { S3AssetStore } from '../../src/cluster/s3/asset-store.js';
-import { openDataDir } from '../../src/data/installation/data-dir.js';
+import { dataDirOf } from '../../src/data/installation/data-dir.js';
 import { asDataUri, ballPhoto } from '../ball-photo.js';
 import { refused } from '../contract/kit.js';
 import { assetFiles, newInstallation, silent, site, startServer, type TestServer, until } from '../kit.js';
@@ -25,7 +25,7 @@ async function withBucket(settings: Record<string, unknown> = {}, log: pino.Logg
   const assets = `s3://${bucketName}/${prefix}`;
   const all = { ...installation, assets, s3Endpoint: s3.endpoint(), noTestKey: true, ...settings };
   const server = await startServer(all, { log });
-  const db = openDatabase(openDataDir({ ...installation, assets }).database);
+  const db = openDatabase(dataDirOf({ ...installation, assets }).database);
   onTestFinished(() => db.destroy());
   return { server, bucket, url, db };
 }

@@ -1,5 +1,6 @@
-import { mkdirSync, readFileSync, realpathSync, statSync, writeFileSync } from 'node:fs';
+import { readFileSync, realpathSync, writeFileSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join, relative, sep } from 'node:path';
+import { makeFolder } from '@gen3d/engine/files';
 import { ConfigError } from '../../base/errors.js';
 import { isS3Url } from '../../base/s3-url.js';
 import type { Config } from '../../config.js';
@@ -37,15 +38,15 @@ export function dataDirOf({ dataDir, database = 'sqlite', assets }: DataDirConfi
  * Creates the data directory on first use. Safe when several processes start at the same time.
  * @throws {ConfigError} if it cannot be a folder, or the assets folder would publish its content
  */
-export function openDataDir(config: DataDirConfig): DataDir {
+export async function openDataDir(config: DataDirConfig): Promise<DataDir> {
   // Accessible only to its owner: it contains users' images, the server key and what that can decrypt.
-  makeFolder(config.dataDir, '--data-dir', 0o700);
+  await makeFolderFor('--data-dir', config.dataDir, 0o700);
   const paths = dataDirOf(config);
   // The data directory may have existed before with wider permissions.
-  makeFolder(paths.inputs, '--data-dir', 0o700);
+  await makeFolderFor('--data-dir', paths.inputs, 0o700);
   if (isS3Url(paths.assets)) return paths;
   requireSeparateAssets(config.dataDir, paths.assets);
-  makeFolder(paths.assets, config.assets === undefined ? '--data-dir' : '--assets');
+  await makeFolderFor(config.assets === undefined ? '--data-dir' : '--assets', paths.assets);
   return paths;
 }
 
@@ -75,36 +76,14 @@ function requireSeparateAssets(dataDir: string, assets: string): void {
   );
 }
 
-function makeFolder(path: string, flag: string, mode?: number): void {
-  try {
-    create(path, mode);
-  } catch (cause) {
-    const { code, message } = cause as NodeJS.ErrnoException;
+async function makeFolderFor(flag: string, path: string, mode?: number): Promise<void> {
+  await makeFolder(path, mode).catch((cause: NodeJS.ErrnoException) => {
     const why =
-      code === 'EEXIST' || code === 'ENOTDIR'
+      cause.code === 'EEXIST' || cause.code === 'ENOTDIR'
         ? `${path} cannot be a folder, because there is a file or a broken link in its place or above it`
-        : `The folder ${path} cannot be created (${message})`;
+        : `The folder ${path} cannot be created (${cause.message})`;
     throw new ConfigError(`${why}. Choose another one with ${flag}`, { cause });
-  }
-}
-
-/** `makeFolder` of the engine, without a promise. */
-function create(path: string, mode?: number): void {
-  const make = () => {
-    try {
-      mkdirSync(path, { mode });
-    } catch (error) {
-      const { code } = error as NodeJS.ErrnoException;
-      if (code !== 'EEXIST' || !statSync(path, { throwIfNoEntry: false })?.isDirectory()) throw error;
-    }
-  };
-  try {
-    make();
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || dirname(path) === path) throw error;
-    create(dirname(path), mode);
-    make();
-  }
+  });
 }
 
 /** Stores the URL of the running server for commands on this machine, which know only the data directory. */

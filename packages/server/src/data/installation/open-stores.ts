@@ -33,7 +33,7 @@ export async function openTables(
   config: Config,
   { log, onlyNew = false }: OpenOptions = {},
 ): Promise<Pick<Store, 'dirs' | 'kind' | 'db'>> {
-  const dirs = openDataDir(config);
+  const dirs = await openDataDir(config);
   const kind = edges.databaseAt(dirs.database);
   const warning = kind.warningAbout(dirs.database);
   if (warning !== undefined) log?.warn(warning);
