@@ -20,20 +20,20 @@ export interface Claim {
   leaseMs: number;
 }
 
-type ClaimedRow = Pick<
-  JobRow,
-  | 'id'
-  | 'account_id'
-  | 'type'
-  | 'image_url'
-  | 'label'
-  | 'sampler'
-  | 'options'
-  | 'attempt'
-  | 'taken_over'
-  | 'trace_id'
-  | 'stage_ms'
-> & {
+const claimedColumns = [
+  'id',
+  'account_id',
+  'type',
+  'image_url',
+  'label',
+  'sampler',
+  'options',
+  'attempt',
+  'taken_over',
+  'trace_id',
+  'stage_ms',
+] as const;
+type ClaimedRow = Pick<JobRow, (typeof claimedColumns)[number]> & {
   /** Time since the job was created, on the database's clock. */
   waitedMs: number;
 };
@@ -94,19 +94,7 @@ async function claimFirst(
     // Processes that claim concurrently each get a different job, without waiting.
     .where('id', '=', jobs.select('id').limit(1).$call(forUpdateSkipLocked(db)))
     .$if(onlyFirstAttempts, (query) => query.where('attempt', '=', 0))
-    .returning([
-      'id',
-      'account_id',
-      'type',
-      'image_url',
-      'label',
-      'sampler',
-      'options',
-      'attempt',
-      'taken_over',
-      'trace_id',
-      'stage_ms',
-    ])
+    .returning(claimedColumns)
     .returning(sql<number>`cast(${now} as bigint) - created_at`.as('waitedMs'))
     .executeTakeFirst();
   if (!row) return undefined;
@@ -185,19 +173,13 @@ export async function renew(
   leases: readonly Lease[],
   { now, leaseMs }: Omit<Claim, 'runner'>,
 ): Promise<Set<string>> {
+  const tokens = leases.map(({ token }) => token);
+  const jobIds = leases.map(({ jobId }) => jobId);
   const rows = await db
     .updateTable('jobs')
     .set({ lease_expires_at: after(now, leaseMs) })
-    .where(
-      'lease_token',
-      'in',
-      leases.map(({ token }) => token),
-    )
-    .where(
-      'id',
-      'in',
-      leases.map(({ jobId }) => jobId),
-    )
+    .where('lease_token', 'in', tokens)
+    .where('id', 'in', jobIds)
     .returning('lease_token')
     .execute();
   return new Set(rows.flatMap(({ lease_token }) => lease_token ?? []));
@@ -230,12 +212,7 @@ export async function releaseUnknown(db: Db, runner: string, known: readonly Lea
   const tokens = known.map(({ token }) => token);
   await db
     .updateTable('jobs')
-    .set((eb) => ({
-      attempt: eb('attempt', '-', 1),
-      lease_token: null,
-      lease_expires_at: null,
-      runner: null,
-    }))
+    .set((eb) => ({ attempt: eb('attempt', '-', 1), lease_token: null, lease_expires_at: null, runner: null }))
     .where('runner', '=', runner)
     .where('finished_at', 'is', null)
     .$if(tokens.length > 0, (query) => query.where('lease_token', 'not in', tokens))

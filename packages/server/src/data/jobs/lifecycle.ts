@@ -51,27 +51,10 @@ async function leased(trx: Queryable, { jobId, token }: Lease): Promise<JobRow> 
 
 const unleased = { lease_token: null, lease_expires_at: null, lease_ms: null, runner: null };
 
-type Change = Partial<
-  Pick<
-    JobRow,
-    | 'status'
-    | 'progress'
-    | 'error_code'
-    | 'error_message'
-    | 'model_key'
-    | 'thumbnail_key'
-    | 'lease_token'
-    | 'lease_ms'
-    | 'runner'
-    | 'attempt'
-    | 'prepared'
-    | 'photo_kept'
-    | 'stage_ms'
-    | 'bundle'
-    | 'warnings'
-    | 'image_url'
-  > & { finished_at: Time; lease_expires_at: Time | null }
->;
+type Change = Partial<Omit<JobRow, 'id' | 'finished_at' | 'lease_expires_at'>> & {
+  finished_at?: Time;
+  lease_expires_at?: Time | null;
+};
 
 /** Makes every change of a job's status or progress, and records the event in the same transaction. */
 async function write(trx: Queryable, job: JobRow, change: Change, now: Time): Promise<void> {
