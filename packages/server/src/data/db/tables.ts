@@ -176,7 +176,7 @@ interface JobTable {
   id: string;
   account_id: string;
   /** Position in the queue, before `id`; see jobs/turn.ts. */
-  turn: number;
+  turn: Generated<number>;
   /** As requested; the task object always says `image-to-3d`. */
   type: string;
   /** See `storedKey`. */
@@ -198,7 +198,7 @@ interface JobTable {
   created_at: number;
   finished_at: number | null;
   /** Number of claims in the current stage: preparation, then inference. */
-  attempt: number;
+  attempt: Generated<number>;
   /** Fences the writes of the machine that holds the lease: each one names this token. */
   lease_token: string | null;
   /** No process claims the job until then: it is being worked on, or pauses between attempts. */
@@ -208,11 +208,11 @@ interface JobTable {
   /** The runner that holds the lease; for a preparation, the machine. */
   runner: string | null;
   /** 1 once the job is prepared: its stored input is then a PNG of its pixels, and runners claim it. */
-  prepared: number;
+  prepared: Generated<number>;
   /** 1 if the photo of a job with a model is kept, to make the model again. */
-  photo_kept: number;
+  photo_kept: Generated<number>;
   /** The expected charge, which reduces the available balance until the job has finished. */
-  reserved_microusd: number;
+  reserved_microusd: Generated<number>;
   /** `StageTimes` as JSON: of the preparation, and of all stages once the job has succeeded. Null before. */
   stage_ms: string | null;
   /** Name of the bundle that made the model; null until the job has succeeded. */
@@ -224,15 +224,15 @@ interface JobTable {
   /** `JobOptions` as JSON. Null if the request had none that a bundle could pass on. */
   options: string | null;
   /** 1 if the current attempt took the job over from a runner whose lease expired. */
-  taken_over: number;
+  taken_over: Generated<number>;
   /** Trace id of the request that created the job: 32 hexadecimal digits. */
   trace_id: string | null;
   /** A name that people see, usually the photo's file name. Null for jobs that were created without one. */
   label: string | null;
   /** The label as searches and sorting use it; see `foldLabel`. Empty without a label. */
-  label_folded: string;
+  label_folded: Generated<string>;
   /** 1 if the account has hidden the job from its gallery. */
-  hidden: number;
+  hidden: Generated<number>;
   /** The last part of the URL of the model's public page; see jobs/shares.ts. Null without a page. */
   share_token: string | null;
 }
@@ -259,7 +259,7 @@ interface OutboxTable extends EventColumns<null> {
   /** Order of the events, which per job is the order of the changes. */
   seq: Generated<number>;
   /** Number of attempts whose outcome is known. */
-  attempts: number;
+  attempts: Generated<number>;
   due_at: number;
   lease_token: string | null;
   lease_expires_at: number | null;
@@ -274,4 +274,4 @@ export type JobEventRow = Selectable<JobEventTable>;
 /** An event as the API shows it. */
 export type EventRow = Selectable<EventColumns<null>> & { event: 'task.updated' | 'ping' };
 export type OutboxRow = Selectable<OutboxTable>;
-export type NewOutboxRow = Insertable<OutboxTable>;
+export type InsertableJob = Insertable<JobTable>;

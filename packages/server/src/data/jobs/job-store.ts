@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
-import { firstCharacters, type JobStatus, limits, maxLabelLength } from '@gen3d/schema';
+import { firstCharacters, type JobStatus, limits, maxLabelLength, progress } from '@gen3d/schema';
 import { sql } from 'kysely';
 import { toMicroUsd } from '../../base/money.js';
 import { countJob } from '../accounts/quotas.js';
 import type { Queryable } from '../db/database.js';
 import { type Parameters, prepared } from '../db/prepared.js';
-import type { JobRow } from '../db/tables.js';
+import type { InsertableJob, JobRow } from '../db/tables.js';
 import type { Time } from '../db/time.js';
 import { isDeleted } from './deletion.js';
 import { availableBalance } from './reservations.js';
@@ -102,54 +102,21 @@ export function findByOrigin(db: Queryable, accountId: string, { key = null, ret
   return jobs.where('retry_of', '=', retryOf).where(sql<boolean>`status not in ('FAILED', 'CANCELED')`);
 }
 
-type RequiredColumn = 'id' | 'account_id' | 'type' | 'idempotency_key' | 'image_url' | 'created_at';
+/** A row to insert, whose times may be expressions that the database evaluates. */
+export type NewJob = Omit<InsertableJob, keyof typeof initial | 'created_at' | 'finished_at'> &
+  Partial<Pick<InsertableJob, keyof typeof initial>> & { created_at: Time; finished_at?: Time | null };
 
-/** A row whose times may be expressions that the database evaluates. */
-type JobToInsert = Omit<JobRow, 'created_at' | 'finished_at'> & { created_at: Time; finished_at: Time | null };
-
-export type NewJob = Pick<JobToInsert, RequiredColumn> & Partial<JobToInsert>;
-
-const defaults: Omit<JobRow, RequiredColumn> = {
-  turn: 0,
-  status: 'PENDING',
-  progress: 0,
-  error_code: null,
-  error_message: null,
-  model_key: null,
-  thumbnail_key: null,
-  finished_at: null,
-  attempt: 0,
-  lease_token: null,
-  lease_expires_at: null,
-  lease_ms: null,
-  runner: null,
-  prepared: 0,
-  photo_kept: 0,
-  reserved_microusd: 0,
-  stage_ms: null,
-  bundle: null,
-  warnings: null,
-  sampler: null,
-  options: null,
-  taken_over: 0,
-  trace_id: null,
-  label: null,
-  label_folded: '',
-  hidden: 0,
-  share_token: null,
-  retry_of: null,
-};
+/** The other columns have defaults in the database. */
+const initial = { status: 'PENDING', progress: progress.accepted } as const;
 
 /** Inserts a job. Returns undefined if the account already has one of the same origin. */
-export async function insertJob(db: Queryable, job: NewJob): Promise<JobToInsert | undefined> {
-  const row = { ...defaults, ...job };
-  const inserted = await db
+export async function insertJob(db: Queryable, job: NewJob): Promise<JobRow | undefined> {
+  return db
     .insertInto('jobs')
-    .values(row)
+    .values({ ...initial, ...job })
     .onConflict((conflict) => conflict.doNothing())
-    .returning('id')
+    .returningAll()
     .executeTakeFirst();
-  return inserted && row;
 }
 
 /**
@@ -162,13 +129,12 @@ export async function enqueueJob(
   trx: Queryable,
   job: NewJob,
   { maxOpenJobs, maxJobsPerDay }: { maxOpenJobs: number; maxJobsPerDay: number },
-): Promise<JobToInsert | undefined> {
+): Promise<JobRow | undefined> {
   // Also lets one transaction at a time enqueue jobs of an account, so that each sees the jobs of the previous one.
   await countJob(trx, job.account_id, maxJobsPerDay, job.created_at);
-  // The other columns have the same defaults in the database.
-  const row = { status: defaults.status, progress: defaults.progress, ...job };
+  const row = { ...initial, ...job };
   const columns = Object.keys(row) as (keyof typeof row)[];
-  const inserted = await trx
+  return trx
     .insertInto('jobs')
     .columns([...columns, 'turn'])
     .expression(
@@ -183,9 +149,8 @@ export async function enqueueJob(
         ),
     )
     .onConflict((conflict) => conflict.doNothing())
-    .returning('turn')
+    .returningAll()
     .executeTakeFirst();
-  return inserted && { ...defaults, ...row, turn: inserted.turn };
 }
 
 /** Folds case and compatibility variants for comparisons. Done here, because databases differ in both. */

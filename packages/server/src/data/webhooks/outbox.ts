@@ -3,7 +3,7 @@ import { type RawBuilder, sql } from 'kysely';
 import { newUlid, randomToken } from '../../base/ids.js';
 import type { Db, Queryable } from '../db/database.js';
 import { type Parameters, prepared } from '../db/prepared.js';
-import type { JobRow, NewOutboxRow, OutboxRow } from '../db/tables.js';
+import type { JobRow, OutboxRow } from '../db/tables.js';
 import { after, isUnleased, type Time } from '../db/time.js';
 import { forKeyShare, forUpdateSkipLocked, transaction } from '../db/transaction.js';
 import { type JobState, recordEvent } from './job-events.js';
@@ -13,25 +13,6 @@ import { isPaused, resume } from './pauses.js';
 // once it was delivered. So no change is lost and none is invented, at the price of delivering at least once instead of
 // exactly once; receivers tell repetitions by `event_id`. Events of one job are delivered in order at the first
 // attempt. An account without an endpoint has no rows.
-
-/** A ping's event has these columns instead of a job's. */
-const noJob = {
-  job_id: null,
-  status: null,
-  progress: null,
-  error_code: null,
-  error_message: null,
-  model_key: null,
-  thumbnail_key: null,
-};
-
-const defaults = {
-  attempts: 0,
-  lease_token: null,
-  lease_expires_at: null,
-  last_failure: null,
-  dead_at: null,
-} satisfies Partial<NewOutboxRow>;
 
 /** Locks the endpoint until the event is committed: a DELETE of the endpoint comes before the event, or drops it. */
 const endpointOf = prepared((trx, parameter: Parameters<{ accountId: string }>) =>
@@ -57,7 +38,7 @@ export async function recordTaskUpdated(
   if (endpoint && (endpoint.final_only === 0 || isTerminal(status))) {
     await trx
       .insertInto('outbox')
-      .values({ ...defaults, ...event, trace_id, due_at: now })
+      .values({ ...event, trace_id, due_at: now })
       .execute();
   }
 }
@@ -68,10 +49,10 @@ export async function recordPing(db: Db, accountId: string, delayMs: number, now
     const [endpoint] = await endpointOf(trx, { accountId });
     if (!endpoint) return false;
     await resume(trx, accountId);
-    const event = { ...noJob, event_id: newUlid(), account_id: accountId, event: 'ping' as const, created_at: now };
+    const event = { event_id: newUlid(), account_id: accountId, event: 'ping' as const, created_at: now };
     await trx
       .insertInto('outbox')
-      .values({ ...defaults, ...event, due_at: after(now, delayMs) })
+      .values({ ...event, due_at: after(now, delayMs) })
       .execute();
     return true;
   });
