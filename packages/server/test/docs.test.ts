@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { get } from 'node:http';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { documentationPages as pages, startServer, type TestServer } from './kit.js';
 
@@ -88,4 +90,16 @@ test('the search shows the words as text, whatever they contain', async () => {
 test('an unknown page and another method get the 403 of all unknown routes', async () => {
   expect((await read('/docs/nothing')).status).toBe(403);
   expect((await fetch(`${server.url}/docs`, { method: 'POST' })).status).toBe(403);
+});
+
+test('no Host makes a page much larger', async () => {
+  const { port } = await startServer({ host: '0.0.0.0' });
+  const [response] = await once(
+    get({ host: '127.0.0.1', port, path: '/docs', headers: { host: "$'".repeat(100) } }),
+    'response',
+  );
+  let text = '';
+  for await (const part of response.setEncoding('utf8')) text += part;
+  expect(response.statusCode).toBe(200);
+  expect(text.length).toBeLessThan(2 * (await read('/docs')).text.length);
 });
