@@ -50,6 +50,20 @@ async function read(
   };
 }
 
+test.each(['/gen3d/events', '/gen3d/jobs/{JOB}/events'])('HEAD %s ends after the headers', async (path) => {
+  const server = await startServer();
+  const id = await createJob(server.call, photoJob);
+  const socket = connect(server.port, '127.0.0.1');
+  const lines = [`HEAD ${path.replace('{JOB}', id)} HTTP/1.1`, 'Host: 127.0.0.1', 'Connection: close'];
+  socket.write(`${[...lines, `Authorization: Bearer ${server.apiKey}`].join('\r\n')}\r\n\r\n`);
+  let text = '';
+  // Without an end, the test times out.
+  for await (const part of socket.setEncoding('utf8')) text += part;
+  expect(text).toMatch(/^HTTP\/1.1 200 OK\r\n/);
+  expect(text).toContain('content-type: text/event-stream');
+  expect(text.endsWith('\r\n\r\n')).toBe(true);
+});
+
 const cancel = (server: TestServer, id: string) => server.call('POST', `/gen3d/jobs/${id}/cancel`);
 
 test('the stream of a job has all its events, and ends after the last one', async () => {

@@ -25,7 +25,9 @@ export class EventStream {
       // nginx would otherwise collect the events before it sends them.
       'x-accel-buffering': 'no',
     });
-    this.#write(`retry: ${reconnectMs}\n: connected\n\n`);
+    // A HEAD request asks for the headers alone. Its connection would otherwise stay open without a purpose.
+    if (response.req.method === 'HEAD') response.end();
+    else this.#write(`retry: ${reconnectMs}\n: connected\n\n`);
   }
 
   get isClosed(): boolean {
