@@ -1,14 +1,15 @@
 # Two images from one file. The CPU's is the default:  docker build -t gen3d .
 # NVIDIA, Linux x64:  docker build --target cuda -t gen3d:cuda .
 # Without Docker:  scripts/build-image.sh
-# /app is what npm installs from the packages. docs/operations/deployment.md makes the same folder without Docker.
+# /app is what npm installs from the packages, with the dependencies in pnpm-lock.yaml. docs/operations/deployment.md makes
+# the same folder without Docker. Base images are named by digest; .github/dependabot.yml renews them.
 
-FROM node:22-bookworm-slim AS build
+FROM node:22-bookworm-slim@sha256:43ac6c60b8f89723f746e8a92ce91abd5017e627ce1ddfe4238355d3a30b772c AS build
 WORKDIR /src
 COPY . .
 RUN node scripts/pnpm.mjs install --frozen-lockfile && npm run build && npm run pack
 # This Node has its own SQLite, so the addon is not needed. Types and source maps are for developers.
-RUN npm install --prefix /app --no-audit --no-fund --ignore-scripts ./release/*.tgz \
+RUN node scripts/install-packed.mjs /app --ignore-scripts \
   && rm -rf /app/node_modules/better-sqlite3 \
   && find /app -name '*.d.ts' -delete -o -name '*.d.mts' -delete -o -name '*.d.cts' -delete -o -name '*.map' -delete
 
@@ -16,7 +17,7 @@ FROM build AS cuda-libraries
 # onnxruntime's CUDA libraries are not in an npm package. Its own script downloads them to where it looks for them.
 RUN ONNXRUNTIME_NODE_INSTALL=cuda12 node /app/node_modules/@gen3d/onnxruntime-linux-x64/script/install.js
 
-FROM nvidia/cuda:12.6.3-cudnn-runtime-ubuntu24.04 AS cuda
+FROM nvidia/cuda:12.6.3-cudnn-runtime-ubuntu24.04@sha256:8aef630a54bc5c5146ae5ce68e6af5caa3df0fb690bb91544175c91f307e4356 AS cuda
 COPY --from=build /usr/local/bin/node /usr/local/bin/node
 COPY --from=cuda-libraries /app /app
 # bubblewrap is the sandbox of the decoders, where the container may create namespaces.
@@ -30,7 +31,7 @@ ENTRYPOINT ["gen3d"]
 CMD ["serve"]
 
 # Node is one file. npm, its headers and the rest of Node's image are not needed to run gen3d.
-FROM debian:bookworm-slim AS cpu
+FROM debian:bookworm-slim@sha256:3783cc01769c7b2b1b83a5c5ad96c815348e28ed7da68e2e3687004faa906251 AS cpu
 COPY --from=build /usr/local/bin/node /usr/local/bin/node
 COPY --from=build /app /app
 RUN apt-get update && apt-get install -y --no-install-recommends bubblewrap && rm -rf /var/lib/apt/lists/*

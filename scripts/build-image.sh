@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the CPU image without Docker or a registry of images: `sudo scripts/build-image.sh [TAG]`, by default
 # gen3d:0.1.0. It needs Debian's buildah and debootstrap, and npm. The base images come from Debian's packages and npm's
-# node, under the names in the Dockerfile. Prints the image's size.
+# node, under the names in the Dockerfile without their digests. Prints the image's size.
 set -euo pipefail
 tag=${1:-gen3d:0.1.0}
 cd "$(dirname "$0")/.."
@@ -34,7 +34,8 @@ if ! buildah inspect --type image node:22-bookworm-slim >/dev/null 2>&1; then
 fi
 
 # Inside, npm uses this machine's registry and certificate authorities.
+sed 's/@sha256:[0-9a-f]*//' Dockerfile >"$work/Dockerfile"
 printf 'registry=%s\ncafile=/etc/ssl/certs/ca-certificates.crt\n' "$(npm config get registry)" >"$work/npmrc"
-buildah bud --isolation chroot --pull-never --target cpu --tag "$tag" \
+buildah bud --file "$work/Dockerfile" --isolation chroot --pull-never --target cpu --tag "$tag" \
   --volume "$work/npmrc:/root/.npmrc:ro" --volume /etc/ssl/certs:/etc/ssl/certs:ro .
 echo "$tag: $(buildah images --format '{{.Size}}' "$tag")"

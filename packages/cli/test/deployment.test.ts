@@ -81,6 +81,15 @@ test('the Dockerfile copies existing files, uses the path of the command, and ru
   for (const line of included) expect(existsSync(join(root, line.slice(1).replace('/*/', '/node-script/')))).toBe(true);
 });
 
+test('images of others are named by digest', () => {
+  const bases = [...read('Dockerfile').matchAll(/^FROM (\S*[:/]\S*)/gm)].map(([, image]) => image);
+  const images = [...bases, ...services.flatMap(({ image }) => image ?? [])].filter(
+    (image) => !image?.startsWith('gen3d:'),
+  );
+  expect(images).toHaveLength(6);
+  for (const image of images) expect(image).toMatch(/:[\w.-]+@sha256:[0-9a-f]{64}$/);
+});
+
 test('services refer to existing volumes, files and stages', () => {
   for (const { path, build, named, volumes = [] } of services) {
     if (typeof build === 'object') expect(stages, path).toContain(build.target);
