@@ -1,4 +1,4 @@
-import { oneLine, quoted } from '@gen3d/schema';
+import { oneLine } from '@gen3d/schema';
 import { z } from 'zod';
 
 /** A response with the model in base64, or with its URL. */
@@ -20,8 +20,5 @@ export function parseJson<T>(schema: z.ZodType<T>, bytes: Buffer): T | undefined
   }
 }
 
-/** Describes an error response in one line, with the server's own words if it has some. */
-export function describeError(status: number, body: Buffer): string {
-  const words = oneLine(parseJson(ErrorResponse, body) ?? '');
-  return `HTTP ${status}${words === '' ? '' : `, ${quoted(words)}`}`;
-}
+/** Returns what an error response says, in one line. Empty if it has no words in one of the usual forms. */
+export const errorWords = (body: Buffer): string => oneLine(parseJson(ErrorResponse, body) ?? '');

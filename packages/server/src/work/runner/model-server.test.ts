@@ -95,6 +95,17 @@ test.each<[string, (response: ServerResponse) => unknown, RegExp]>([
     (response) => response.writeHead(200, { 'content-length': 3e6 }).flushHeaders(),
     /more than 1 MiB/,
   ],
+  ['redirects', (response) => response.writeHead(301, { location: '/other' }).end(), /bundle .* is wrong: HTTP 301/],
+  [
+    'makes models in the background',
+    (response) => sendJson(response, { id: '1' }, 202),
+    /bundle .* is wrong: HTTP 202/,
+  ],
+  [
+    'has a model without 3D',
+    (response) => sendJson(response, { error: { message: 'unimplemented' } }, 501),
+    /bundle .* is wrong: HTTP 501, unimplemented/,
+  ],
   [
     'returns a private URL',
     (response) => sendJson(response, { data: [{ url: 'http://127.0.0.2:9/m.glb' }] }),
@@ -114,13 +125,17 @@ test.each([401, 409, 429, 503])('while the server returns HTTP %i, the job waits
   await expect(generated).rejects.toThrow(`HTTP ${status}, not now`);
 });
 
-test('while the server is not running, the job waits', async () => {
-  const server = await modelServer('http://127.0.0.1:9');
+test.each<[string, RequestListener | string]>([
+  ['the server', 'http://127.0.0.1:9'],
+  ['the server behind a proxy', (_, response) => response.writeHead(502).end('<h1>502 Bad Gateway</h1>')],
+])('while %s is not running, the job waits', async (_, listener) => {
+  const server = await modelServer(listener);
   await expect(server.generate(ballPhoto())).rejects.toBeInstanceOf(TemporaryFailure);
 });
 
 test.each<[string, RequestListener, RegExp]>([
   ['fails', (_, response) => sendJson(response, { error: 'out of memory' }, 500), /HTTP 500, out of memory/],
+  ['loses its backend', (_, response) => sendJson(response, { error: { message: 'it crashed' } }, 502), /it crashed/],
   ['disconnects', (request) => request.socket.destroy(), /./],
   ['never responds', () => {}, /took longer than 0.5 s/],
 ])('a server that %s costs an attempt', async (_, listener, message) => {
@@ -169,7 +184,7 @@ describe.each(dialects)('$name', ({ path, manifest, key, listener }) => {
 
   test('is not waited for at a wrong address, and the error has its words', async () => {
     const server = await open('/v2/3d');
-    expect(await server.probe()).toMatch(/\/v2\/3d returned HTTP 404.*Correct url or model in the manifest/);
+    expect(await server.probe()).toMatch(/\/v2\/3d returned HTTP 404.*Correct url, body or model in the manifest/);
     const error = await server.generate(ballPhoto()).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ code: 'inference_failed', message: expect.stringMatching(/is wrong: HTTP 404/) });
     expect((error as Error).message).not.toContain('127.0.0.1');

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import type { HttpManifest } from '@gen3d/engine';
 import { meshDefaults } from '@gen3d/engine/bundles';
 import { EngineError, ExitError } from '@gen3d/engine/rpc';
+import { quoted } from '@gen3d/schema';
 import { Agent, type Dispatcher, request } from 'undici';
 import type { TargetRules } from '../../base/net/address.js';
 import { guardedAgent } from '../../base/net/guarded-agent.js';
@@ -12,7 +13,7 @@ import { readBody } from '../../base/net/read-body.js';
 import { AttemptFailure, TemporaryFailure } from '../stage-failures.js';
 import { ModelReader, modelFiles } from './model-reader.js';
 import { type ModelRequest, modelRequest } from './model-request.js';
-import { describeError, ModelResponse, parseJson } from './model-response.js';
+import { errorWords, ModelResponse, parseJson } from './model-response.js';
 import { checked, Made, type MakeOptions, type ModelMaker } from './runner-protocol.js';
 
 const mebibyte = 1024 ** 2;
@@ -27,9 +28,17 @@ const maxUrlBytes = 64 * 1024;
 /** An operator can resolve these: the server is not running, overloaded, elsewhere, or needs a key. */
 const temporaryCodes =
   /^(ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|UND_ERR_CONNECT_TIMEOUT)$/;
-const temporaryStatuses = new Set([401, 403, 409, 429, 502, 503, 504]);
-/** Waiting does not help: the server has no such address, or does not know the model that the bundle names. */
-const wrongAddressStatuses = new Set([404, 405]);
+const temporaryStatuses = new Set([401, 403, 409, 429, 503, 504]);
+
+/** A proxy returns 502 without words while the server is not running; Lemonade with words when its backend crashed. */
+const isTemporary = (status: number, words: string) =>
+  temporaryStatuses.has(status) || (status === 502 && words === '');
+
+/**
+ * Neither waiting nor another photo helps: the server has no such address or model, its backend makes no models (501 of
+ * LocalAI), it redirects, or it makes models in the background (202).
+ */
+const isUnsuitable = (status: number) => status < 400 || [404, 405, 501].includes(status);
 
 export interface ModelServerOptions {
   manifest: HttpManifest;
@@ -49,7 +58,7 @@ const refused = (message: string, cause?: unknown) => new EngineError('inference
  * read, simplified, validated and drawn in a process of its own.
  *
  * While the server is unavailable, the jobs wait and lose no attempt. A request that fails in any other way, or takes too
- * long, counts as an attempt, unless the server refuses the photo or has no such address: then the job fails.
+ * long, counts as an attempt, unless the server refuses the photo or cannot make models from it: then the job fails.
  */
 export class ModelServer implements ModelMaker {
   readonly pid = process.pid;
@@ -86,8 +95,7 @@ export class ModelServer implements ModelMaker {
       response.body.on('error', () => {}).destroy();
       return undefined;
     } catch (error) {
-      if (error instanceof RefusedRequest && !wrongAddressStatuses.has(error.status)) return undefined;
-      if (error instanceof RefusedRequest) return error.forOperator;
+      if (error instanceof RefusedRequest) return isUnsuitable(error.status) ? error.forOperator : undefined;
       if (error instanceof TemporaryFailure) return error.message;
       const reason = signal.aborted ? 'it does not respond' : ((error as { code?: string }).code ?? String(error));
       return `${this.#name} cannot be reached: ${reason}`;
@@ -204,11 +212,14 @@ export class ModelServer implements ModelMaker {
     if (status === 200) return response;
     response.body.on('error', () => {});
     const tooLarge = () => refused(`The model server returned HTTP ${status}.`);
-    const text = await readBody(response.body, { announced: Number.NaN, maxBytes: maxErrorBytes, tooLarge });
-    const what = describeError(status, text);
-    if (temporaryStatuses.has(status))
+    const words = errorWords(
+      await readBody(response.body, { announced: Number.NaN, maxBytes: maxErrorBytes, tooLarge }),
+    );
+    const what = `HTTP ${status}${words === '' ? '' : `, ${quoted(words)}`}`;
+    if (isTemporary(status, words))
       throw new TemporaryFailure(`${this.#name} returned ${what}${this.#keyHint(status)}`);
-    if (status >= 400 && status < 500) throw new RefusedRequest(status, what, this.#name);
+    if (status < 500 || isUnsuitable(status)) throw new RefusedRequest(status, what, this.#name);
+    // No server says whether its 500 is for good.
     throw new AttemptFailure(`The model server returned ${what}`);
   }
 
@@ -254,13 +265,13 @@ class RefusedRequest extends Error {
     what: string,
     server: string,
   ) {
-    const isWrongAddress = wrongAddressStatuses.has(status);
     super(
-      isWrongAddress
-        ? `The address of the model server, or the model's name, is wrong: ${what}. Ask the operator to correct the bundle.`
+      isUnsuitable(status)
+        ? `The bundle of the model server is wrong: ${what}. Ask the operator to correct its url, body or model.`
         : `The model server refused the photo: ${what}. Try another photo.`,
     );
-    this.forOperator = `${server} returned ${what}${isWrongAddress ? '. Correct url or model in the manifest: jobs fail until then' : ''}`;
+    const advice = isUnsuitable(status) ? '. Correct url, body or model in the manifest: jobs fail until then' : '';
+    this.forOperator = `${server} returned ${what}${advice}`;
   }
 }
 
