@@ -54,6 +54,12 @@ test('a unique prefix of an id, in any case, selects the job', async () => {
   });
 });
 
+test('get shows the real size that a job asked for', async () => {
+  await writeFile(path('jug.png'), discPng());
+  const { stdout: id } = await gen3d(['create', 'jug.png', '--height', '9cm']);
+  expect((await gen3d(['get', id.trimEnd()])).stdout).toMatch(/^real size +90 mm \(height\)$/m);
+});
+
 test('a prefix of several ids exits with 2 and lists them, and a prefix of none exits with 1', async () => {
   const ids = await create('vase.png', 'lamp.png');
   const several = await gen3d(['get', ids[0]!.slice(0, 2)]);

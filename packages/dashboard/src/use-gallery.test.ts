@@ -15,6 +15,7 @@ const job = (task_id: string, change: Partial<GalleryJob> = {}): GalleryJob => (
   work_seconds: null,
   queue_position: null,
   stage: null,
+  real_size: null,
   warnings: [],
   can_cancel: true,
   can_retry: false,

@@ -29,6 +29,8 @@ export const GalleryJob = z.extend(Task, {
   queue_position: z.nullable(z.number()),
   /** The current stage of inference; see `stageNames`. Null if no stage is running, or if it is not known. */
   stage: z.nullable(z.string()),
+  /** The real size that the job asked for. Null without one. */
+  real_size: z.nullable(z.object({ side: z.enum(['longest', 'height', 'width']), meters: z.number() })),
   /** What makes the model worse than it could be: codes of `warningMessages`. */
   warnings: z.array(z.string()),
   can_cancel: z.boolean(),

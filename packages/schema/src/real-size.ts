@@ -53,6 +53,12 @@ export function readRealSize(options: Readonly<Record<string, unknown>>): RealSi
   return undefined;
 }
 
+/** Describes a real size, such as `80 mm (height)`. */
+export function describeRealSize({ side, meters }: RealSize): string {
+  const [unit, factor] = meters < 1 ? ['mm', 1000] : ['m', 1];
+  return `${Number((meters * factor).toPrecision(6))} ${unit} (${side === 'longest' ? 'longest side' : side})`;
+}
+
 const metersPerUnit: Record<string, number> = { mm: 0.001, cm: 0.01, m: 1, in: 0.0254 };
 
 /**

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { readRealSize, realSizeOptions } from '../src/rules.js';
+import { describeRealSize, readRealSize, realSizeOptions } from '../src/rules.js';
 
 test.each([
   [{ size: '80mm' }, { side: 'longest', meters: 0.08 }],
@@ -11,6 +11,11 @@ test.each([
   [{}, undefined],
 ])('%j becomes options of a job, and is read from them', (texts, size) => {
   expect(readRealSize(realSizeOptions(texts))).toEqual(size);
+});
+
+test('a real size is described in millimeters, and from one meter in meters', () => {
+  expect(describeRealSize({ side: 'longest', meters: 0.0762 })).toBe('76.2 mm (longest side)');
+  expect(describeRealSize({ side: 'height', meters: 1 })).toBe('1 m (height)');
 });
 
 test.each([

@@ -206,6 +206,14 @@ describe('the list of jobs with labels', () => {
     });
   });
 
+  test('has the real size that its options ask for', async () => {
+    const caller = await newCaller();
+    const sized = await create(caller, 'mug.jpg', { ...photoJob(), options: { quality: 'high', real_height: '9cm' } });
+    expect(await job(caller, sized)).toMatchObject({ real_size: { side: 'height', meters: 0.09 } });
+    const other = await create(caller, 'cup.jpg', { ...photoJob(), options: { real_height: 'high' } });
+    expect(await job(caller, other)).toMatchObject({ real_size: null });
+  });
+
   test('shows the position in the queue', async () => {
     const caller = await newCaller();
     const first = await create(caller, 'first');

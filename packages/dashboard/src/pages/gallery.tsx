@@ -1,5 +1,5 @@
 import type { GalleryJob } from '@gen3d/schema/dashboard';
-import { photoExtensions } from '@gen3d/schema/rules';
+import { photoExtensions, type RealSizeTexts } from '@gen3d/schema/rules';
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { BetterBundle } from '../components/bundles.js';
@@ -7,6 +7,7 @@ import { ConfirmButton } from '../components/buttons.js';
 import { Problem, Success, useAction } from '../components/feedback.js';
 import { type GalleryChoice, GalleryToolbar, sorts, viewLabels, views } from '../components/gallery-toolbar.js';
 import { JobCard, UploadCard } from '../components/job-card.js';
+import { RealSizeForm } from '../components/real-size-form.js';
 import { downloadModels } from '../download.js';
 import { cancelJob, deleteConsequence, deleteJob, jobName, retryJob, setHidden } from '../jobs.js';
 import { useTitle } from '../layout.js';
@@ -68,7 +69,9 @@ export function GalleryPage() {
   const { view, sort, search } = choice;
   const [acceptedCount, setAcceptedCount] = useState(0);
   const onAccepted = useCallback(() => setAcceptedCount((count) => count + 1), []);
-  const { uploads, add, retry: sendAgain, dismiss } = useUploads(api, onAccepted);
+  const { uploads, add: addUploads, retry: sendAgain, dismiss } = useUploads(api, onAccepted);
+  const [size, setSize] = useState<RealSizeTexts>({});
+  const add = useCallback((files: Iterable<File>) => addUploads(files, size), [addUploads, size]);
   const dragging = useDroppedFiles(add);
   const isSending = uploads.some(({ state }) => state === 'sending');
   const filters = useMemo(() => filtersOf({ view, sort, search }), [view, sort, search]);
@@ -161,6 +164,7 @@ export function GalleryPage() {
           event.currentTarget.value = '';
         }}
       />
+      <RealSizeForm onChange={setSize} />
       {!(isNew && gallery.counts?.hidden === 0) && (
         <GalleryToolbar
           choice={choice}

@@ -1,5 +1,5 @@
 import { GalleryJob, JobDetails, type StageTime } from '@gen3d/schema/dashboard';
-import { describeWarnings, fileNameOf, phaseOf, stageName } from '@gen3d/schema/rules';
+import { describeRealSize, describeWarnings, fileNameOf, phaseOf, stageName } from '@gen3d/schema/rules';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { useLocation, useRoute } from 'preact-iso';
@@ -303,6 +303,7 @@ function JobFacts(props: { job: GalleryJob; details: JobDetails; figures: ModelF
         {figures?.size &&
           `${extent([figures.size.width, figures.size.depth, figures.size.height])} (width × depth × height)`}
       </Fact>
+      <Fact name="Real size">{!figures && job.real_size && describeRealSize(job.real_size)}</Fact>
       <Fact name="File size">{bytes && fileSize(bytes)}</Fact>
       <Fact name="Bundle">{details.bundle}</Fact>
       <Fact name="Device">{details.instance}</Fact>

@@ -1,5 +1,5 @@
 import { CreateJobResponse } from '@gen3d/schema/dashboard';
-import { sniffedBytes, sniffFileType } from '@gen3d/schema/rules';
+import { type RealSizeTexts, sniffedBytes, sniffFileType } from '@gen3d/schema/rules';
 import { createJobRequest, InvalidRequestError, newIdempotencyKey, prepareImage } from '@gen3d/sdk';
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { type Api, parseResponse } from '../api.js';
@@ -14,6 +14,7 @@ export interface Upload {
   /** blob: URL of the photo itself. */
   preview: string;
   file: Blob;
+  size: RealSizeTexts;
   state: 'sending' | 'accepted' | 'failed';
   problem?: string;
   /** Whether sending it again may succeed. */
@@ -46,13 +47,14 @@ export function useUploads(api: Api, onAccepted: () => void) {
   }, []);
 
   const send = useCallback(
-    ({ key, name, file }: Upload) => {
+    ({ key, name, file, size }: Upload) => {
       queue.current = queue.current.then(async () => {
         try {
           const photo = await prepareImage(file, { name, decode: decodePhoto });
           // The browser may be unable to show the original.
           if (photo !== file) change(key, { preview: newPreview(photo) });
-          const { json, headers } = await createJobRequest({ image: photo, idempotencyKey: key, label: name });
+          const request = { image: photo, idempotencyKey: key, label: name, ...size };
+          const { json, headers } = await createJobRequest(request);
           const { job_id } = parseResponse(CreateJobResponse, await api.send('POST', '/jobs', json, headers));
           await keepPhoto(job_id, photo);
           change(key, { state: 'accepted', jobId: job_id });
@@ -67,9 +69,9 @@ export function useUploads(api: Api, onAccepted: () => void) {
   );
 
   const add = useCallback(
-    (files: Iterable<File>) => {
+    (files: Iterable<File>, size: RealSizeTexts) => {
       const added = [...files].map((file): Upload => {
-        return { key: newIdempotencyKey(), name: file.name, preview: newPreview(file), file, state: 'sending' };
+        return { key: newIdempotencyKey(), name: file.name, preview: newPreview(file), file, size, state: 'sending' };
       });
       // The last file becomes the newest job, so it comes first, as in the list of jobs.
       setUploads((all) => [...added.toReversed(), ...all]);

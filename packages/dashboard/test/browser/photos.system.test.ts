@@ -5,7 +5,7 @@ import type { Page } from 'playwright-core';
 import { expect, test, vi } from 'vitest';
 import { testFolder } from '../../../cli/test/run.js';
 import { looksOf, photosOfAllKinds } from '../../../sdk/test/photos.js';
-import { expectAccessible, seriousViolations, signedIn, useBrowser } from './kit.js';
+import { expectAccessible, photoNamed, seriousViolations, signedIn, useBrowser } from './kit.js';
 
 useBrowser();
 const { gen3d, path } = testFolder();
@@ -70,6 +70,24 @@ test('files that are not images are reported and not sent', async () => {
   expect(await page.getByRole('button', { name: 'Try again' }).count()).toBe(0);
   expect(sent).toEqual([]);
   expect(await seriousViolations(page)).toEqual([]);
+});
+
+test('photos are sent with the real size that is entered, and one without a unit is explained', async () => {
+  const { page, errors } = await signedIn();
+  await page.getByText('Real size').click();
+  await page.getByLabel('Side').selectOption('Height');
+  await page.getByLabel('Length').fill('80');
+  await page.getByText('"80" has no unit').waitFor();
+  await page.getByLabel('Length').fill('80mm');
+  await page.getByText('Real size: height 80mm').waitFor();
+  await expectAccessible(page);
+  const request = page.waitForRequest((sent) => sent.method() === 'POST');
+  await page.setInputFiles('input[type=file]', photoNamed('mug.png'));
+  expect((await request).postDataJSON()).toMatchObject({ options: { real_height: '80mm' } });
+  await page.locator('.card', { hasText: 'mug.png' }).getByText('Waiting').waitFor();
+  await page.getByRole('link', { name: 'mug.png' }).click();
+  await page.getByText('80 mm (height)').waitFor();
+  expect(errors).toEqual([]);
 });
 
 test('HEIC and TIFF photos are converted, upright and with their colors, and damaged ones are explained', async () => {

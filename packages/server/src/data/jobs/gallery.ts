@@ -1,6 +1,6 @@
 import { canMove, isTerminal, type JobStatus, jobStatuses } from '@gen3d/schema';
 import type { GalleryCounts, GalleryJob, JobGroup } from '@gen3d/schema/dashboard';
-import type { JobEstimate } from '@gen3d/schema/rules';
+import { type JobEstimate, readRealSize } from '@gen3d/schema/rules';
 import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
 import { maxRowsRead } from '../db/bounds.js';
 import type { Queryable } from '../db/database.js';
@@ -28,6 +28,7 @@ const columns = [
   'label',
   'label_folded',
   'hidden',
+  'options',
   'stage_ms',
   'warnings',
   'share_token',
@@ -204,6 +205,7 @@ export function toGalleryJob(
     work_seconds: stages && seconds(sum(stages.map(({ ms }) => ms))),
     queue_position: estimate.position ?? null,
     stage: estimate.stage ?? null,
+    real_size: (row.options !== null && readRealSize(JSON.parse(row.options))) || null,
     warnings: row.warnings === null ? [] : (JSON.parse(row.warnings) as string[]),
     can_cancel: canMove(row.status, 'CANCELED'),
     can_retry: canRetry(row, keepPhotosDays),
