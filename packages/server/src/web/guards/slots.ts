@@ -62,4 +62,6 @@ export const createSlots = () => ({
   files: new Slots(32, { maxMs: 10_000 }),
   /** Retries: one at a time per account, so concurrent ones of a job do not each copy its photo. */
   retries: new Slots(2),
+  /** Deletions wait for the disk several times, with a connection to the database. One at a time per account. */
+  deletions: new Slots(2),
 });

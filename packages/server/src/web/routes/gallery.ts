@@ -124,7 +124,7 @@ function addReads(router: Router, services: Dependencies): void {
 }
 
 function addChanges(router: Router, services: Dependencies): void {
-  const { db, log, files, onJobCanceled } = services;
+  const { db, log, files, onJobCanceled, slots } = services;
   const { find } = presenter(services);
   for (const [path, hidden] of [
     ['/hide', true],
@@ -140,17 +140,20 @@ function addChanges(router: Router, services: Dependencies): void {
   // `route` keeps the type of `request.params`, which the handler before would widen.
   router.route('/:id').delete(refuseSandbox, async (request, response) => {
     const { id } = request.params;
-    const outcome = await deleteJob(db, id, currentTime(db), callerOf(response).accountId);
-    if (outcome === 'unknown') throw notFound();
-    if (outcome === 'in_progress') {
-      throw new HttpError(
-        409,
-        'not_deletable',
-        'The job is in inference. Cancel it first, or delete it when it is finished',
-      );
-    }
-    await finishDeletion(db, files, id).catch((err: unknown) => {
-      log.warn({ err, jobId: id }, 'deleted a job, but not its files yet; housekeeping removes them');
+    const { accountId } = callerOf(response);
+    await slots.deletions.run(accountId, response, async () => {
+      const outcome = await deleteJob(db, id, currentTime(db), accountId);
+      if (outcome === 'unknown') throw notFound();
+      if (outcome === 'in_progress') {
+        throw new HttpError(
+          409,
+          'not_deletable',
+          'The job is in inference. Cancel it first, or delete it when it is finished',
+        );
+      }
+      await finishDeletion(db, files, id).catch((err: unknown) => {
+        log.warn({ err, jobId: id }, 'deleted a job, but not its files yet; housekeeping removes them');
+      });
     });
     response.status(204).end();
   });
