@@ -6,14 +6,20 @@ export type JobOptions = Readonly<Record<string, string | number | boolean>>;
 
 const maxOptions = 16;
 const maxTextLength = 256;
+/** Of all options together, as JSON in UTF-8. A failed job costs nothing, and keeps them for a retry. */
+const maxBytes = 1_024;
 
-/** Returns the options of a request that can be passed on, as JSON. Null if there are none. */
+/** Returns the first options of a request that can be passed on and are within the limits, as JSON. Null if there are none. */
 export function storedOptions(options: unknown): string | null {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) return null;
   const kept = Object.entries(options)
     .filter(([name, value]) => /^\w{1,64}$/.test(name) && isOption(value))
     .slice(0, maxOptions);
-  return kept.length === 0 ? null : JSON.stringify(Object.fromEntries(kept));
+  for (; kept.length > 0; kept.pop()) {
+    const json = JSON.stringify(Object.fromEntries(kept));
+    if (Buffer.byteLength(json) <= maxBytes) return json;
+  }
+  return null;
 }
 
 function isOption(value: unknown): boolean {
