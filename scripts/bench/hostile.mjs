@@ -3,6 +3,7 @@
 //   npm run bench hostile                                 five minutes of attack, on SQLite
 //   npm run bench hostile -- --minutes 2 --database postgres
 //   npm run bench hostile -- --reads 120                 instead, each authenticated GET at 50/s for 120 s
+//   npm run bench hostile -- --lines 100000              instead, as many different request lines, and then the metrics
 //
 // A, which is four accounts, submits 200 URLs of hosts that never respond, B 300 photos, C 20 images of 100 megapixels, D,
 // four accounts again, jobs whose events go to names that cannot be resolved and to hosts that never respond.
@@ -21,10 +22,12 @@ import { startThrowawayServer } from '../throwaway-server.mjs';
 import { quantile, row, sum } from './figures.mjs';
 import { largeImages } from './hostile/large-images.mjs';
 import { checkRecords } from './hostile/records.mjs';
+import { limits as lineLimits, playRequestLines } from './hostile/request-lines.mjs';
 import { call, portOf, serveImages } from './hostile/requests.mjs';
 import { silentNameServer } from './hostile/silent-name-server.mjs';
 import { playSlowReads, withLatency } from './hostile/slow-reads.mjs';
 import { nameOf, peakMemory, processTree, proportionalMemory } from './process-memory.mjs';
+import { seedJobs } from './searches.mjs';
 import { buildSources } from './sources.mjs';
 
 /** @type {any} */
@@ -34,6 +37,9 @@ const accountNames = ['A1', 'A2', 'A3', 'A4', 'B', 'C', 'D1', 'D2', 'D3', 'D4', 
 /** Accounts with events that go to a receiver that responds. */
 const withReceiver = ['B', 'E'];
 const withoutEndpoint = ['A1', 'A2', 'A3', 'A4', 'C'];
+
+/** Finished and charged jobs of each member that reads. */
+const memberJobs = 50_000;
 
 const idleJobs = 4;
 const submitEveryMs = 30_000;
@@ -67,11 +73,13 @@ export async function benchHostile(atEnd) {
       database: { type: 'string', default: 'sqlite' },
       reads: { type: 'string' },
       only: { type: 'string' },
+      lines: { type: 'string' },
     },
   });
   const minutes = Number(values.minutes);
   if (!(minutes > 0)) throw new Failed('--minutes must be a number above 0');
   if (!['sqlite', 'postgres'].includes(values.database)) throw new Failed('--database must be sqlite or postgres');
+  if (values.lines !== undefined) return benchLines(atEnd, Number(values.lines));
   if (values.reads !== undefined) return benchReads(atEnd, values.database, Number(values.reads), values.only);
   await largeImages();
 
@@ -188,15 +196,16 @@ async function benchReads(atEnd, databaseKind, seconds, only) {
     admin: 'src/admin.ts',
     config: 'src/config.ts',
     edges: 'src/edges.ts',
+    open: 'test/open-database.ts',
     cluster: 'test/postgres/cluster.ts',
   });
-  const [{ openAdmin }, { loadConfig }, { edges }, { startCluster }] = await Promise.all(
-    ['admin', 'config', 'edges', 'cluster'].map(open),
+  const [{ openAdmin }, { loadConfig }, { edges }, { openDatabase }, { startCluster }] = await Promise.all(
+    ['admin', 'config', 'edges', 'open', 'cluster'].map(open),
   );
   const cluster = databaseKind === 'postgres' ? await startCluster({ durable: true }) : undefined;
   if (cluster) atEnd(() => void cluster.remove());
   const database = cluster ? await withLatency(cluster.url) : 'sqlite';
-  const server = await startThrowawayServer(atEnd, ['--workers', '0', '--database', database]);
+  const server = await startThrowawayServer(atEnd, ['--workers', '0', '--compat', '--database', database]);
   const admin = await openAdmin(
     edges,
     loadConfig({ dataDir: server.dataDir, database: cluster?.url ?? database }, {}, {}),
@@ -205,11 +214,15 @@ async function benchReads(atEnd, databaseKind, seconds, only) {
   for (const name of ['first member', 'second member', 'new client']) {
     const { account_id: id } = await admin.createAccount(name, 1_000);
     const { api_key: key } = await admin.createKey(id);
-    // A job of a reserved type fails at once.
+    // Nothing makes its model, so the streams of its events stay open.
     const { body } = await call('POST', `${server.url}/v1/jobs`, key, { type: 'reserved', input: {} });
-    members.push({ key, job: body.job_id });
+    members.push({ id, key, job: body.job_id });
   }
   await admin.close();
+  const db = openDatabase(cluster?.url ?? join(server.dataDir, 'gen3d.sqlite'), { withoutTimeout: true });
+  for (const { id } of members.slice(0, 2))
+    await seedJobs(db, id, memberJobs, "'photo ' || n || '.jpg'", { charged: true });
+  await db.destroy();
   console.log(`Each authenticated GET for ${seconds} s, ${databaseKind}${cluster ? ', 1 ms away' : ''}.\n`);
   row('GET, members', 'new client: longest', 'refused or reset', 'members: statuses', '');
   row('---', '--:', '--:', '---', '---');
@@ -226,6 +239,24 @@ async function benchReads(atEnd, databaseKind, seconds, only) {
       isMet ? 'PASS' : '**FAIL**',
     );
   }
+}
+
+/**
+ * Prints how long the metrics take after anybody has sent many different request lines.
+ *
+ * @param {import('../processes.mjs').AtEnd} atEnd
+ * @param {number} count
+ */
+async function benchLines(atEnd, count) {
+  const { perSecond, seriesBefore, series, bytes, longestMs, megabytes: peak } = await playRequestLines(atEnd, count);
+  console.log(`${count} different request lines without a key, ${Math.round(perSecond)} a second.\n`);
+  row('', 'measured', 'limit', '');
+  row('---', '--:', '--:', '---');
+  limited('`GET /metrics` afterwards, longest of five', longestMs, lineLimits.metricsMs, milliseconds);
+  limited('series of requests', series, lineLimits.series);
+  limited('new ones after the first 10,000 lines', series - seriesBefore, 0);
+  figure('size of the metrics', `${(bytes / 1_000).toFixed(0)} kB`);
+  if (peak) figure('API process: peak resident memory', megabytes(peak));
 }
 
 /**

@@ -51,8 +51,8 @@ export async function benchSearches(atEnd) {
 
   const db = openDatabase(cluster?.url ?? `${server.dataDir}/gen3d.sqlite`, { withoutTimeout: true });
   const { id: sandbox } = await db.selectFrom('accounts').select('id').where('sandbox', '=', 1).executeTakeFirst();
-  await seed(db, sandbox, sandboxJobs, 'null');
-  await seed(db, id, labeledJobs, "'photo ' || n || '.jpg'");
+  await seedJobs(db, sandbox, sandboxJobs, 'null');
+  await seedJobs(db, id, labeledJobs, "'photo ' || n || '.jpg'");
   await db.destroy();
 
   const body = { type: 'image-to-3d', input: { image_urls: ['https://images.invalid/cup.jpg'] } };
@@ -91,22 +91,32 @@ export async function benchSearches(atEnd) {
  * @param {string} account
  * @param {number} count
  * @param {string} label an SQL expression of `n`
+ * @param {{ charged?: boolean }} [options] `charged` inserts a charge and an event for each, too
  */
-async function seed(db, account, count, label) {
+export async function seedJobs(db, account, count, label, { charged = false } = {}) {
   const batch = 100_000;
+  const id = `'01' || substr('${account}', 17) || cast(10000000000000 + n as text)`;
+  const run = (/** @type {string} */ text) =>
+    db.executeQuery({ sql: text, parameters: [], query: { kind: 'RawNode' } });
   for (let from = 0; from < count; from += batch) {
-    const statement = `
+    const numbers = `with recursive numbers(n) as (
+        select ${from + 1} union all select n + 1 from numbers where n < ${Math.min(count, from + batch)}
+      )`;
+    await run(`
       insert into jobs (id, account_id, type, status, progress, model_key, thumbnail_key, created_at, finished_at, attempt,
         label, label_folded)
-      with recursive numbers(n) as (
-        select ${from + 1} union all select n + 1 from numbers where n < ${Math.min(count, from + batch)}
-      )
-      select '01' || substr('${account}', 17) || cast(10000000000000 + n as text), '${account}', 'image-to-3d', 'SUCCEEDED',
+      ${numbers} select ${id}, '${account}', 'image-to-3d', 'SUCCEEDED',
         100, 'a/model.glb', 'a/thumbnail.jpg', 1, 2, 1, ${label}, coalesce(${label}, '')
-      from numbers`;
-    await db.executeQuery({ sql: statement, parameters: [], query: { kind: 'RawNode' } });
+      from numbers`);
+    if (!charged) continue;
+    await run(`
+      insert into ledger (id, account_id, amount_microusd, kind, job_id, instance, inference_ms, created_at)
+      ${numbers} select ${id}, '${account}', -1, 'charge', ${id}, 'bench', 1, ${Date.now()} from numbers`);
+    await run(`
+      insert into job_events (event_id, account_id, job_id, status, progress, created_at)
+      ${numbers} select ${id}, '${account}', ${id}, 'SUCCEEDED', 100, ${Date.now()} from numbers`);
   }
-  await db.executeQuery({ sql: 'analyze', parameters: [], query: { kind: 'RawNode' } });
+  await run('analyze');
 }
 
 /**

@@ -92,11 +92,15 @@ async function signIn(url, key, address) {
 /** @param {string} job */
 const readsOf = (job) => [
   ...['/v1/jobs', `/v1/jobs/${job}`, '/v1/balance', '/v1/webhook-endpoint'],
-  ...['/gen3d/jobs', `/gen3d/jobs/${job}`, `/gen3d/jobs/${job}/events`, '/gen3d/events'],
-  ...['session', 'jobs', `jobs/${job}`, 'gallery', `gallery/${job}`, `job-details/${job}`, 'balance', 'ledger'].map(
+  ...['/gen3d/jobs', '/gen3d/jobs?search=zzzz', '/gen3d/jobs?sort=name', `/gen3d/jobs/${job}`],
+  ...[`/gen3d/jobs/${job}/events`, '/gen3d/events', `/v1/3d/generations/${job}`],
+  ...['session', 'jobs', `jobs/${job}`, 'gallery', `gallery/${job}`, `gallery/${job}/events`, `job-details/${job}`].map(
     (path) => `/dashboard/api/${path}`,
   ),
-  ...['ledger/days', 'quotas', 'keys', 'webhook-endpoint', 'events', 'stream'].map((path) => `/dashboard/api/${path}`),
+  ...[`job-details/${job}/photo`, 'balance', 'ledger', 'ledger/days', 'quotas', 'keys', 'webhook-endpoint'].map(
+    (path) => `/dashboard/api/${path}`,
+  ),
+  ...['events', `events/${job}/deliveries`, 'stream'].map((path) => `/dashboard/api/${path}`),
 ];
 
 /**
