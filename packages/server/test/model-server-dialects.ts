@@ -87,17 +87,19 @@ const lemonadeError = (response: ServerResponse, message: string) =>
 const lemonade: Dialect = {
   name: 'Lemonade',
   source:
-    'lemonade-sdk/lemonade e385039ed: src/cpp/server/server.cpp:4810-4911 (request), :4707 (response), :1039 (key), :1875 (404), :1277 (path)',
+    'lemonade-sdk/lemonade e385039ed: src/cpp/server/server.cpp:4810-4911 (request), :4707 (response), :1039 (key), :1875 (404), :1117 (405), :1277 (path)',
   path: '/v1/3d/generations',
   manifest: { model: 'TRELLIS-3D', options: { resolution: 512, bg_removal: 'birefnet' }, keyVariable },
   key: 'lemonade-key',
   listener: (model, seen) => async (request, response) => {
     const path = pathOf(request);
     if (keyOf(request) !== 'lemonade-key') return sendJson(response, 401, { error: 'Invalid or missing API key' });
-    // A known path with another method is unknown, too.
-    if (!/^(\/api)?\/v[01]\/3d\/generations$/.test(path) || request.method !== 'POST') {
+    if (!/^(\/api)?\/v[01]\/3d\/generations$/.test(path)) {
       const error = { message: 'The requested endpoint does not exist', type: 'not_found', path };
       return sendJson(response, 404, { error });
+    }
+    if (request.method !== 'POST') {
+      return sendJson(response, 405, { error: 'Method Not Allowed. Use POST for this endpoint' });
     }
     const body = JSON.parse((await buffer(request)).toString());
     const { image, response_format, resolution, bg_removal, seed } = body;
