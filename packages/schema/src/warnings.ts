@@ -7,8 +7,8 @@ export const warningMessages = {
   several_objects:
     'The model has several parts. If they are several objects, photograph one at a time. If they are parts of one object that fills the photo, leave a margin around it.',
   low_resolution: 'The object is less than 128 pixels in size. Send a larger photo, or one from closer by.',
-  rectangular_cutout:
-    'What is not transparent is a rectangle, and the model is a flat box of it. If the image is a photo in a frame, send the photo without transparency.',
+  framed_cutout:
+    'What is not transparent has the outline of a frame, such as a rectangle or a circle. If the image is a photo in a frame, the model is a flat slab of it: send the photo without transparency.',
 } as const;
 
 export type PhotoWarning = keyof typeof warningMessages;

@@ -8,7 +8,7 @@ import { cleanMatte } from './clean-matte.js';
 import type { DecodedPhoto } from './decode.js';
 import type { Rectangle } from './enlarge-matte.js';
 import { findObject } from './find-object.js';
-import { type FramedPhoto, hasMargin, rectangleOf, takeOut } from './framed-photo.js';
+import { frameOf, hasMargin, type PhotoFrame, putBack, takeOut } from './framed-photo.js';
 
 /** Finds the object of an opaque image. Returns a matte of the image's size, or undefined if there is no object. */
 export type PredictMatte = (image: RgbaImage) => Promise<Matte | undefined>;
@@ -41,29 +41,29 @@ export async function openMattingNetwork(bundle: Bundle<MatteManifest>, open?: O
 export interface FoundMatte {
   /** Of the photo's size. */
   readonly matte: Matte;
-  /** Whether the image's transparency cuts out a rectangle in which no single object was found. */
-  readonly isRectangle: boolean;
+  /** Whether the image's transparency may be the frame of a photo, in which no single object was found. */
+  readonly isFramed: boolean;
 }
 
 /**
  * Computes the matte of a photo.
  *
  * If the image's alpha already cuts out the object, alpha is the matte. Otherwise `predict` finds the object, and
- * transparent parts stay transparent. If alpha cuts out a rectangle, it may be the frame of a photo: `predict` looks
+ * transparent parts stay transparent. If the outline is that of a frame, such as a rectangle or a circle, `predict` looks
  * for an object in it, and alpha is the matte only if there is none with a margin around it.
  * @throws {EngineError} no_foreground if there is no visible object
  */
 export async function matte({ image, transparent }: DecodedPhoto, predict: PredictMatte): Promise<FoundMatte> {
-  if (!transparent) return { matte: found(await predict(image), image), isRectangle: false };
+  if (!transparent) return { matte: found(await predict(image), image), isFramed: false };
   const alpha = alphaOf(image);
   if (!alpha.data.some((value) => value >= minVisibleAlpha)) throw noForeground(image);
-  if (!cutsOut(alpha)) return { matte: await predictVisible(image, alpha, predict), isRectangle: false };
+  if (!cutsOut(alpha)) return { matte: await predictVisible(image, alpha, predict), isFramed: false };
 
-  const rectangle = rectangleOf(alpha);
-  const object = rectangle && (await findInside(image, rectangle, predict));
+  const frame = frameOf(alpha);
+  const object = frame && (await findInside(image, frame, predict));
   return {
-    matte: found(object ? visiblePart(object, alpha) : cleanMatte(alpha), image),
-    isRectangle: rectangle !== undefined && object === undefined,
+    matte: found(object ?? cleanMatte(alpha), image),
+    isFramed: frame !== undefined && object === undefined,
   };
 }
 
@@ -73,14 +73,13 @@ const minVisibleAlpha = 24;
 /** A pixel of at least this coverage belongs to the object. */
 const minObjectCoverage = 128;
 
-/** Finds the object of the photo in a rectangle, if it has one with a margin and a usable matting network is installed. */
-async function findInside(image: RgbaImage, rectangle: FramedPhoto, predict: PredictMatte) {
-  const { photo, putBack } = takeOut(image, rectangle);
-  const object = await predict(photo).catch((error: unknown) => {
+/** Finds the object of the photo in a frame, if it has one with a margin and a usable matting network is installed. */
+async function findInside(image: RgbaImage, frame: PhotoFrame, predict: PredictMatte) {
+  const object = await predict(takeOut(image, frame)).catch((error: unknown) => {
     if (error instanceof EngineError && error.cause instanceof BundleError) return undefined;
     throw error;
   });
-  return object && hasMargin(object) ? putBack(object) : undefined;
+  return object && hasMargin(object, frame) ? putBack(object, frame, image) : undefined;
 }
 
 /**

@@ -69,9 +69,9 @@ test.each<[string, readonly Box[], string[]]>([
   ['an object of 128 pixels has enough', [[300, 300, 428, 400]], []],
   ['no object has no warnings', [], []],
 ])('%s', (_, boxes, warnings) => {
-  expect(photoWarnings({ matte: matteOf(...boxes), isRectangle: false }, false)).toEqual(warnings);
+  expect(photoWarnings({ matte: matteOf(...boxes), isFramed: false }, false)).toEqual(warnings);
 });
 
 test('a cutout that is cropped at its edges is not cut off', () => {
-  expect(photoWarnings({ matte: matteOf([0, 0, 800, 600]), isRectangle: false }, true)).toEqual([]);
+  expect(photoWarnings({ matte: matteOf([0, 0, 800, 600]), isFramed: false }, true)).toEqual([]);
 });

@@ -26,7 +26,7 @@ const minObjectSide = 128;
  * @param matte the matte of the whole photo
  * @param isCutOut whether the photo came with transparency. Cutouts are often cropped at the object's edges
  */
-export function photoWarnings({ matte, isRectangle }: FoundMatte, isCutOut: boolean): PhotoWarning[] {
+export function photoWarnings({ matte, isFramed }: FoundMatte, isCutOut: boolean): PhotoWarning[] {
   const bounds = boundsOf(matte, threshold);
   if (!bounds) return [];
   const side = Math.max(bounds.right - bounds.left, bounds.bottom - bounds.top);
@@ -34,7 +34,7 @@ export function photoWarnings({ matte, isRectangle }: FoundMatte, isCutOut: bool
     ...(!isCutOut && isCutOff(matte) ? (['cut_off'] as const) : []),
     ...(showsSeveral(matte) ? (['several_objects'] as const) : []),
     ...(side < minObjectSide ? (['low_resolution'] as const) : []),
-    ...(isRectangle ? (['rectangular_cutout'] as const) : []),
+    ...(isFramed ? (['framed_cutout'] as const) : []),
   ];
 }
 
