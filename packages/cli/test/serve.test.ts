@@ -81,6 +81,15 @@ test('in a log, the first start prints how to get a key and a sign-in link, and 
   expect(records).toContainEqual(expect.objectContaining({ msg: 'request', status: 202, jobId: stdout.trim() }));
 });
 
+test('in a log, a worker says that it loads the networks, before it is ready', async () => {
+  const worker = start(['worker', '--bundle', 'inflate']);
+  const ended = result(worker);
+  await outputMatching(worker, /gen3d worker is ready/);
+  worker.kill('SIGTERM');
+  const { stderr } = await ended;
+  expect(stderr).toMatch(/loading the networks and checking the devices[\s\S]*gen3d worker is ready/);
+});
+
 test('a log for people does not show the key of the first start either', async () => {
   const server = await serve('--data-dir', path('pretty'), '--workers', '0', '--log-format', 'pretty');
   server.child.kill('SIGTERM');

@@ -45,7 +45,14 @@ describe('without a server', () => {
   test('on another machine, the hint is to check the URL', async () => {
     const { code, stderr } = await gen3d(['list', '--api-key', 'gen3d_key', '--base-url', 'http://gpu-box.invalid']);
     expect(stderr).toMatch(/gpu-box\.invalid.*Check --base-url/);
+    expect(stderr).not.toContain('PROXY');
     expect(code).toBe(3);
+  });
+
+  test('a proxy that a variable names, but Node does not use, is mentioned', async () => {
+    const args = ['list', '--api-key', 'gen3d_key', '--base-url', 'https://gpu-box.invalid'];
+    const { stderr } = await gen3d(args, { env: { https_proxy: 'http://127.0.0.1:1' } });
+    expect(stderr).toContain('HTTPS_PROXY is set, but needs NODE_USE_ENV_PROXY=1');
   });
 });
 

@@ -88,10 +88,6 @@ export async function serve(edges: Edges, config: Config, options: ServeOptions 
     const http = await parts.start(openHttp(context, sandbox));
     await parts.start(openMetricsPort(services));
     await publishRates(store.db, config.rates ?? {});
-    if (config.workers > 0) {
-      const { bundle, device } = config;
-      log.info({ bundle, device }, 'loading the networks and checking the devices, for some seconds up to a minute');
-    }
     const { device } = await parts.start(startWork(context));
     if (config.workers > 0) await warnOfMissingMatte(config, log);
     await parts.start(followChosenBundles(config, reloadConfig, children, log));

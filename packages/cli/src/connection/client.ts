@@ -166,6 +166,14 @@ export function isLocal(baseUrl: string): boolean {
 function unreachableError(baseUrl: string, cause?: ConnectionError): ConnectionError {
   const message = isLocal(baseUrl)
     ? `Cannot reach ${baseUrl}. If the server is not running, start it with \`gen3d serve\`. If it has another address, set --base-url or GEN3D_BASE_URL`
-    : `${cause?.message ?? `Cannot reach ${baseUrl}`}. Check --base-url or GEN3D_BASE_URL, and the network`;
+    : `${cause?.message ?? `Cannot reach ${baseUrl}`}. Check --base-url or GEN3D_BASE_URL, and the network${unusedProxy(baseUrl)}`;
   return new ConnectionError('connection_failed', message, { cause });
+}
+
+/** Explains that Node does not use the proxy that a variable names. Empty if there is no such variable, or Node uses it. */
+function unusedProxy(baseUrl: string): string {
+  const name = baseUrl.startsWith('https:') ? 'HTTPS_PROXY' : 'HTTP_PROXY';
+  const isSet = [name, name.toLowerCase()].some((variable) => process.env[variable]);
+  if (!isSet || process.env.NODE_USE_ENV_PROXY === '1') return '';
+  return `. ${name} is set, but needs NODE_USE_ENV_PROXY=1, and Node 22.21, 24.5 or later`;
 }

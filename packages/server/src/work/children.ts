@@ -78,9 +78,11 @@ export class Children {
    * @throws {RunnerStartError} when a child cannot be started
    */
   async start(onReady: () => void): Promise<RunnerDevice | undefined> {
-    const { workers } = this.#options.config;
+    const { config, log } = this.#options;
+    const { bundle, device, workers } = config;
     if (workers === 0) return undefined;
     this.#onReady = onReady;
+    log.info({ bundle, device }, 'loading the networks and checking the devices, for some seconds up to a minute');
     const histories = Array.from({ length: workers }, (): DeviceHistory => ({ failed: false, retryMs: 0 }));
     const opening = histories.map(async (history) => ({ history, ...(await this.#open(history)) }));
     const [opened] = await Promise.all([Promise.all(opening), this.#openDecoders()]).catch((error: Error) => {
