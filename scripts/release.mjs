@@ -3,7 +3,7 @@
 // `npm run release` publishes what a dry run made, and builds nothing. Only the release workflow should do that: one of
 // its jobs runs the dry run, without the right to publish, and another one has the right, and installs nothing.
 import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { parseArgs } from 'node:util';
 import { Failed, main, start } from './processes.mjs';
 import { codePackages, packAll } from './release/pack.mjs';
@@ -93,7 +93,9 @@ function firstReleaseNotes(packages) {
   const without = manifests.filter(({ repository }) => !repository?.url).map(({ name }) => name);
   return [
     ...(without.length > 0 ? [`Provenance needs "repository" in ${without.join(', ')}.`] : []),
-    `The first time, publish by hand, in this order: ${packages.map(({ name }) => name).join(', ')}.`,
+    'The first time, publish by hand, in this order:',
+    // Without ./, npm takes the path for a repository on GitHub.
+    ...packages.map(({ tarball }) => `  npm publish ./${relative(root, tarball)} --access public`),
   ];
 }
 

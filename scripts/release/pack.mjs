@@ -26,8 +26,8 @@ export async function pack(folder, destination) {
 }
 
 /**
- * Packs everything that is published. npm refuses to install a package for another platform from a file, so those are
- * in the subfolder `other-platforms`.
+ * Packs everything that is published, in an order in which each package comes after those it needs. npm refuses to
+ * install a package for another platform from a file, so those are in the subfolder `other-platforms`.
  *
  * @param {string} destination is emptied first
  */
@@ -35,13 +35,13 @@ export async function packAll(destination) {
   rmSync(destination, { recursive: true, force: true });
   /** @type {Packed[]} */
   const packages = [];
-  for (const folder of [...codePackages, ...modelPackages]) packages.push(await pack(folder, destination));
   /** @type {Packed[]} */
   const others = [];
   for (const platform of runtimePlatforms()) {
     if (platform === `${process.platform}-${process.arch}`) packages.push(await packRuntime(platform, destination));
     else others.push(await packRuntime(platform, join(destination, 'other-platforms')));
   }
+  for (const folder of [...modelPackages, ...codePackages]) packages.push(await pack(folder, destination));
   return { packages, others };
 }
 
