@@ -3,6 +3,7 @@ import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { parseResponse } from '../api.js';
 import { ConfirmButton, CopyButton } from '../components/buttons.js';
 import { Problem, Success, useAction } from '../components/feedback.js';
+import { Snippets } from '../components/snippets.js';
 import { actionsColumn, type Column, Table } from '../components/table.js';
 import { dateTime, relativeTime } from '../format.js';
 import { useTitle } from '../layout.js';
@@ -118,17 +119,29 @@ export function KeysPage() {
           ))}
         </Table>
       )}
-      <p class="hint">
-        Programs send a key as <code>Authorization: Bearer KEY</code>. Examples:{' '}
-        <a href="/docs/getting-started" target="_top">
-          Getting started
-        </a>{' '}
-        and{' '}
-        <a href="/docs" target="_top">
-          HTTP API
-        </a>
-        .
-      </p>
+      <section>
+        <h2>Use a key</h2>
+        <Snippets
+          label="Language"
+          snippets={[
+            { name: 'curl', code: `curl ${location.origin}/v1/balance -H "Authorization: Bearer $GEN3D_API_KEY"` },
+            {
+              name: 'SDK',
+              code: `import { Gen3d } from '@gen3d/sdk';
+
+const gen3d = new Gen3d({ apiKey: process.env.GEN3D_API_KEY, baseUrl: '${location.origin}' });
+const task = await gen3d.generate('photo.jpg');
+console.log(task.model_urls?.glb);`,
+            },
+            {
+              name: 'CLI',
+              code: `export GEN3D_BASE_URL=${location.origin}
+gen3d login                        # asks for the key
+gen3d create photo.jpg --wait`,
+            },
+          ]}
+        />
+      </section>
     </>
   );
 }
