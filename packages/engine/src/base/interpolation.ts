@@ -11,7 +11,7 @@ export const clamp = (value: number, low: number, high: number): number => Math.
  * @param offset where the channel's first value is: its number, or more to skip whole images
  */
 export function sampleBilinear(
-  values: Float32Array | Uint8Array,
+  values: Float32Array,
   width: number,
   height: number,
   x: number,

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { distanceInside } from '../base/convex-hull.js';
 import { type ColumnsManifest, columnsField } from './columns.js';
-import { axesAt, type Cuboid, densityOf, distanceInside, outlineOf } from './cuboid.js';
+import { axesAt, type Cuboid, densityOf, outlineOf } from './cuboid.js';
 
 const size = 64;
 const [steps, halfWidth, halfDepth] = [64, 0.6, 1.2];

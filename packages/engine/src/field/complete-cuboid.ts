@@ -1,21 +1,8 @@
 import { type Box, boxAround, boxAroundBoth } from '../base/box.js';
 import type { Camera } from '../base/camera.js';
+import { areaOf, distanceInside, type Edge, hullOf, type Position } from '../base/convex-hull.js';
 import { clamp } from '../base/interpolation.js';
-import {
-  areaOf,
-  axesAt,
-  type Cuboid,
-  cornersOf,
-  densityOf,
-  distanceInside,
-  dot,
-  type Edge,
-  hullOf,
-  outlineOf,
-  type Position,
-  slope,
-  type Vector,
-} from './cuboid.js';
+import { axesAt, type Cuboid, cornersOf, densityOf, dot, outlineOf, slope, type Vector } from './cuboid.js';
 import { minimize } from './nelder-mead.js';
 import { type Completed, coverageAt, type Density, type Seen, toPixels, type View, withParts } from './solid.js';
 

@@ -1,5 +1,5 @@
 import type { Camera } from '../base/camera.js';
-import { convexHull } from '../base/convex-hull.js';
+import { type Edge, hullOf, type Position } from '../base/convex-hull.js';
 
 export type Vector = readonly [number, number, number];
 
@@ -30,18 +30,6 @@ export function axesAt(yaw: number, pitch: number, roll: number): Vector[] {
   return [turned(cos, 0, -sin), turned(0, 1, 0), turned(sin, 0, cos)];
 }
 
-/** Where it is in the frame: -1 (left or top) to 1 (right or bottom). */
-export type Position = readonly [u: number, v: number];
-
-/** An edge of an outline. `a·u + b·v + c` is the distance of a position that is inside. */
-export interface Edge {
-  readonly from: Position;
-  readonly to: Position;
-  readonly a: number;
-  readonly b: number;
-  readonly c: number;
-}
-
 /** The outline in the photo: the convex hull of the corners. */
 export function outlineOf(cuboid: Cuboid): Edge[] {
   const { distance, halfTangent } = cuboid.camera;
@@ -50,30 +38,6 @@ export function outlineOf(cuboid: Cuboid): Edge[] {
     return [x * scale, -y * scale];
   });
   return hullOf(corners);
-}
-
-/** The sides of the convex hull of positions, which it sorts. */
-export const hullOf = (positions: Position[]): Edge[] =>
-  convexHull(positions).map((from, i, hull) => {
-    const to = hull[(i + 1) % hull.length]!;
-    const length = Math.hypot(to[0] - from[0], to[1] - from[1]) || 1e-9;
-    const [a, b] = [(from[1] - to[1]) / length, (to[0] - from[0]) / length];
-    return { from, to, a, b, c: -(a * from[0] + b * from[1]) };
-  });
-
-/** Returns the area inside an outline, in frame units. */
-export const areaOf = (edges: readonly Edge[]) =>
-  edges.reduce((sum, { from, to }) => sum + (from[0] * to[1] - to[0] * from[1]) / 2, 0);
-
-/** How far inside a convex outline a position is; negative outside. */
-export function distanceInside(edges: readonly Edge[], u: number, v: number): number {
-  let distance = Infinity;
-  for (let i = 0; i < edges.length; i++) {
-    const { a, b, c } = edges[i]!;
-    const inside = a * u + b * v + c;
-    if (inside < distance) distance = inside;
-  }
-  return distance;
 }
 
 export function cornersOf({ center, axes, half }: Cuboid): Vector[] {

@@ -1,4 +1,4 @@
-import { convexHull, type Position } from '../base/convex-hull.js';
+import { areaOf, type Edge, hullOf, type Position } from '../base/convex-hull.js';
 import type { Matte, RgbaImage } from '../base/image.js';
 
 // Recognizes an alpha channel that is a frame: a photo that was padded to a square, straightened, cropped in perspective,
@@ -67,27 +67,17 @@ export function frameOf(alpha: Matte): PhotoFrame | undefined {
     }
     if (right > 0) corners.push([left, y], [right, y], [left, y + 1], [right, y + 1]);
   }
-  const hull = convexHull(corners);
-  const { area, perimeter } = measure(hull);
+  const hull = hullOf(corners);
+  const area = areaOf(hull);
+  const perimeter = hull.reduce((sum, { from, to }) => sum + Math.hypot(to[0] - from[0], to[1] - from[1]), 0);
   if (solid < minFill * area || area - solid > maxGap * perimeter) return undefined;
   const frame = frameInside(hull, height);
   return frame && Math.max(frame.rows.length, frame.columns.length) >= minSide ? frame : undefined;
 }
 
-function measure(polygon: readonly Position[]): { area: number; perimeter: number } {
-  let area = 0;
-  let perimeter = 0;
-  polygon.forEach(([x, y], i) => {
-    const [nextX, nextY] = polygon[(i + 1) % polygon.length]!;
-    area += (x * nextY - nextX * y) / 2;
-    perimeter += Math.hypot(nextX - x, nextY - y);
-  });
-  return { area, perimeter };
-}
-
 /** Finds the pixels whose centers are inside a convex polygon, at least `inset` from its sides. */
-function frameInside(polygon: readonly Position[], height: number): PhotoFrame | undefined {
-  const lines = Array.from({ length: height }, (_, y) => lineInside(polygon, y + 0.5));
+function frameInside(edges: readonly Edge[], height: number): PhotoFrame | undefined {
+  const lines = Array.from({ length: height }, (_, y) => lineInside(edges, y + 0.5));
   const top = lines.findIndex((line) => line !== undefined);
   const found = lines.filter((line) => line !== undefined);
   if (found.length === 0) return undefined;
@@ -101,17 +91,15 @@ function frameInside(polygon: readonly Position[], height: number): PhotoFrame |
 }
 
 /** Finds the pixels inside a polygon at the height `y`. */
-function lineInside(polygon: readonly Position[], y: number): Line | undefined {
-  let [left, right] = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY];
-  polygon.forEach(([fromX, fromY], i) => {
-    const [toX, toY] = polygon[(i + 1) % polygon.length]!;
-    const [dx, dy] = [toX - fromX, toY - fromY];
-    // How far to the right of the side's start its line, moved inward, crosses this height.
-    const offset = inset * Math.hypot(dx, dy) + dx * (fromY - y);
-    if (dy < 0) left = Math.max(left, fromX + offset / -dy);
-    else if (dy > 0) right = Math.min(right, fromX - offset / dy);
-    else if (offset > 0) right = Number.NEGATIVE_INFINITY;
-  });
+function lineInside(edges: readonly Edge[], y: number): Line | undefined {
+  let [left, right] = [-Infinity, Infinity];
+  for (const { a, b, c } of edges) {
+    // The side's line, moved inward, is at a·x = limit.
+    const limit = inset - b * y - c;
+    if (a > 0) left = Math.max(left, limit / a);
+    else if (a < 0) right = Math.min(right, limit / a);
+    else if (limit > 0) return undefined;
+  }
   const [start, end] = [Math.ceil(left - 0.5), Math.floor(right + 0.5)];
   return end > start ? { start, end } : undefined;
 }
