@@ -245,6 +245,32 @@ test('a cancellation on the command line is announced to the machines', async ()
   await until(async () => heard === 2);
 });
 
+test('the deletions of an account use one connection, while another account deletes a job', async () => {
+  const database = await newPostgresDatabase();
+  const server = await startServer({ database, workers: 0 });
+  const db = openDatabase(database);
+  onTestFinished(() => db.destroy());
+  const admin = await openAdmin(server.config);
+  const { account_id } = await admin.createAccount('other', 10);
+  const { api_key: otherKey } = await admin.createKey(account_id);
+  await admin.close();
+  const create = async (key: string) =>
+    CreateJobResponse.parse((await server.call('POST', '/v1/jobs', photoJob(), key)).body).job_id;
+  const remove = async (id: string, key: string) =>
+    (await server.call('DELETE', `/gen3d/jobs/${id}`, undefined, key)).status;
+  const ids = await Promise.all(Array.from({ length: 4 }, () => create(server.apiKey)));
+  const ofOther = await create(otherKey);
+  let removed: Promise<number[]> | undefined;
+  await transaction(db, async (trx) => {
+    await trx.selectFrom('jobs').select('id').where('id', 'in', ids).forUpdate().execute();
+    removed = Promise.all(ids.map((id) => remove(id, server.apiKey)));
+    await lockWaits(db);
+    expect(await remove(ofOther, otherKey)).toBe(204);
+    await lockWaits(db);
+  });
+  expect(await removed).toEqual([204, 204, 204, 204]);
+});
+
 test('servers that reap concurrently fail each job once', async () => {
   const { one, other } = await twoPools();
   const account = await newAccount(one);
