@@ -29,8 +29,8 @@ import { Deletion, listDeletions, repeatDeletions } from './data/jobs/repeat-del
 import { listDeadLetters, replayDeadLetters } from './data/webhooks/dead-letters.js';
 import { Endpoints, SecretBox } from './data/webhooks/endpoints.js';
 
-// What `gen3d admin` does. The functions change the database directly, and a running server sees the change at once.
-// They take a unique prefix instead of an id, and the name of an account instead of its id.
+// Implements `gen3d admin`. Its functions change the database directly, and a running server sees the changes at once.
+// Wherever they take an id, they also accept a unique prefix of it, and the name of an account.
 
 export type Admin = Awaited<ReturnType<typeof openAdmin>>;
 

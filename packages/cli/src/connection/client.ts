@@ -170,7 +170,7 @@ function unreachableError(baseUrl: string, cause?: ConnectionError): ConnectionE
   return new ConnectionError('connection_failed', message, { cause });
 }
 
-/** Explains that Node does not use the proxy that a variable names. Empty if there is no such variable, or Node uses it. */
+/** Explains why Node ignores the proxy in HTTPS_PROXY or HTTP_PROXY. Empty if none is set, or if Node uses it. */
 function unusedProxy(baseUrl: string): string {
   const name = baseUrl.startsWith('https:') ? 'HTTPS_PROXY' : 'HTTP_PROXY';
   const isSet = [name, name.toLowerCase()].some((variable) => process.env[variable]);

@@ -57,7 +57,7 @@ function repeatKey(header: string | undefined): string | undefined {
 
 const notFound = () => new HttpError(404, 'not_found', 'No such job');
 
-/** What shows a job. */
+/** The services that turn the row of a job into a response. */
 type Presented = Pick<Services, 'assetsUrl' | 'db' | 'jobEstimates' | 'jobStores'>;
 
 type Dependencies = Presented &
