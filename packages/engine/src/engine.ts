@@ -186,15 +186,15 @@ export class Engine {
       });
     });
     const { model, toModel } = pose(mesh, elevationRadians);
-    // Threads of libvips encode the images, while this one renders the thumbnail and writes the GLB.
-    const [texture, thumbnail] = await stage('thumbnail', () =>
-      Promise.all([encodeTexture(baseColor.data, textureSize), renderThumbnail(model, baseColor)]),
-    );
+    const thumbnail = await stage('thumbnail', () => renderThumbnail(model, baseColor));
     const photoView = photoViewInModel(field.camera, toModel, cutout.window, decoded.image);
     const extras = { generator: `gen3d ${version}`, bundles: credits, sampler, photo: photoView, warnings };
-    const [{ jpeg, webp }, glb] = await stage('write', () =>
-      Promise.all([encodeThumbnail(thumbnail), writeGlb(model, { bytes: texture, mimeType: 'image/jpeg' }, extras)]),
-    );
+    // The images are encoded in threads of libvips, and the GLB is written here in the meantime.
+    const write = async () => {
+      const bytes = await encodeTexture(baseColor.data, textureSize);
+      return writeGlb(model, { bytes, mimeType: 'image/jpeg' }, extras);
+    };
+    const [glb, { jpeg, webp }] = await stage('write', () => Promise.all([write(), encodeThumbnail(thumbnail)]));
     return {
       glb,
       thumbnail: jpeg,
