@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useLayoutEffect } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
+import { Button } from './components/buttons.js';
 import { useSession } from './session.js';
 
 const modelsPage = { href: '/', name: 'Models' };
@@ -102,9 +103,7 @@ function AccountMenu() {
             More accounts
           </a>
         )}
-        <button type="button" onClick={() => void signOut()}>
-          Sign out
-        </button>
+        <Button label="Sign out" onClick={() => void signOut()} />
       </div>
     </>
   );

@@ -2,6 +2,7 @@ import { Session } from '@gen3d/schema/dashboard';
 import { type ComponentChildren, createContext, type JSX } from 'preact';
 import { useCallback, useContext, useEffect, useMemo, useState } from 'preact/hooks';
 import { type Api, createApi } from './api.js';
+import { Button } from './components/buttons.js';
 import { forgetPhotos } from './photos/kept-photos.js';
 
 type SignedInSession = Exclude<Session, { role: null }>;
@@ -99,9 +100,7 @@ export function SessionProvider(props: {
       <main class="centered">
         <h1>gen3d</h1>
         <p role="alert">{problem}</p>
-        <button type="button" class="primary" onClick={() => void refresh(chosenId)}>
-          Try again
-        </button>
+        <Button label="Try again" class="primary" onClick={() => void refresh(chosenId)} />
       </main>
     );
   }

@@ -3,7 +3,7 @@ import { useCallback, useEffect, useState } from 'preact/hooks';
 import { fileSize, seconds } from '../format.js';
 import { usePolling } from '../polling.js';
 import { useSession } from '../session.js';
-import { ConfirmButton } from './buttons.js';
+import { Button, ConfirmButton } from './buttons.js';
 import { Problem, Success, useAction } from './feedback.js';
 import { actionsColumn, type Column, Table } from './table.js';
 
@@ -82,14 +82,12 @@ export function Bundles() {
                 {in_use ? (
                   <span class="badge succeeded">In use</span>
                 ) : (
-                  <button
-                    type="button"
+                  <Button
+                    label="Use"
                     class="small"
                     aria-label={`Use ${name}`}
                     onClick={() => change('POST', 'use', `The next job uses ${title}.`, { name })}
-                  >
-                    Use
-                  </button>
+                  />
                 )}
               </td>
             </tr>
@@ -145,15 +143,13 @@ export function Bundles() {
                       onConfirm={() => change('POST', 'pull', '', { name })}
                     />
                   ) : (
-                    <button
-                      type="button"
+                    <Button
+                      label="Pull"
                       class="small"
                       aria-label={`Pull ${name}`}
                       disabled={isPulling}
                       onClick={() => change('POST', 'pull', '', { name })}
-                    >
-                      Pull
-                    </button>
+                    />
                   )}
                 </td>
               </tr>
@@ -181,9 +177,7 @@ function PullStatus({ pull, onCancel }: { pull: BundlePull; onCancel: () => void
         {...(total_bytes > 0 && !isComplete && { max: total_bytes, value: received_bytes })}
       />
       <div class="row end">
-        <button type="button" class="small" onClick={onCancel}>
-          Cancel
-        </button>
+        <Button label="Cancel" class="small" onClick={onCancel} />
       </div>
     </div>
   );

@@ -1,5 +1,12 @@
-import type { ComponentChildren } from 'preact';
+import type { ButtonHTMLAttributes, ComponentChildren } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
+
+/** A button outside or beside a form, which it does not submit. */
+export const Button = ({ label, ...attributes }: ButtonHTMLAttributes & { label: string }) => (
+  <button type="button" {...attributes}>
+    {label}
+  </button>
+);
 
 /** Asks for confirmation before an action that cannot be undone. */
 export function ConfirmButton(props: {
@@ -14,31 +21,25 @@ export function ConfirmButton(props: {
   const dialog = useRef<HTMLDialogElement>(null);
   return (
     <>
-      <button
-        type="button"
+      <Button
+        label={props.label}
         class={props.small ? 'small danger' : 'danger'}
         aria-label={props.ariaLabel}
         onClick={() => dialog.current?.showModal()}
-      >
-        {props.label}
-      </button>
+      />
       <dialog ref={dialog} aria-label={props.question}>
         <h2>{props.question}</h2>
         <p>{props.consequence}</p>
         <div class="row end">
-          <button type="button" onClick={() => dialog.current?.close()}>
-            Cancel
-          </button>
-          <button
-            type="button"
+          <Button label="Cancel" onClick={() => dialog.current?.close()} />
+          <Button
+            label={props.label}
             class="primary danger"
             onClick={() => {
               dialog.current?.close();
               props.onConfirm();
             }}
-          >
-            {props.label}
-          </button>
+          />
         </div>
       </dialog>
     </>
@@ -65,14 +66,12 @@ export function CopyButton({ text, name }: { text: string; name: string }) {
     return () => clearTimeout(timer);
   }, [copied]);
   return (
-    <button
-      type="button"
+    <Button
+      label={copied ? 'Copied' : 'Copy'}
       class="small"
       aria-label={copied ? `${name} copied` : `Copy ${name}`}
       onClick={() => void copyText(text).then(() => setCopied(true))}
-    >
-      {copied ? 'Copied' : 'Copy'}
-    </button>
+    />
   );
 }
 
@@ -95,5 +94,31 @@ export function Choice<T extends string>(props: {
         </label>
       ))}
     </fieldset>
+  );
+}
+
+/** Offers values as a list that drops down. `name` is for screen readers. */
+export function Select<T extends string>(props: {
+  name: string;
+  /** The text of each value. */
+  options: { readonly [value in T]?: string };
+  value: T;
+  class?: string;
+  onChange: (value: T) => void;
+}) {
+  const { name, options, value, class: className, onChange } = props;
+  return (
+    <select
+      class={className}
+      aria-label={name}
+      value={value}
+      onChange={(event) => onChange(event.currentTarget.value as T)}
+    >
+      {Object.entries(options as Record<string, string>).map(([value, text]) => (
+        <option key={value} value={value}>
+          {text}
+        </option>
+      ))}
+    </select>
   );
 }

@@ -3,6 +3,7 @@ import { useEffect, useId, useState } from 'preact/hooks';
 import { dateTime, exactDateTime, milliseconds, relativeTime } from '../format.js';
 import { statusLabels } from '../jobs.js';
 import { useSession } from '../session.js';
+import { Button } from './buttons.js';
 import { Problem } from './feedback.js';
 import { actionsColumn, type Column, Table } from './table.js';
 
@@ -73,25 +74,21 @@ function EventRows({ event, onReplay }: { event: EventEntry; onReplay: OnReplay 
         <td class="right">
           <div class="row end">
             {event.state === 'dead' && (
-              <button
-                type="button"
+              <Button
+                label="Replay"
                 class="small"
                 aria-label={`Replay event ${event.event_id}`}
                 onClick={() => onReplay(event.event_id)}
-              >
-                Replay
-              </button>
+              />
             )}
-            <button
-              type="button"
+            <Button
+              label="Details"
               class="small"
               aria-expanded={open}
               aria-controls={id}
               aria-label={`Details of event ${event.event_id}`}
               onClick={() => setOpen(!open)}
-            >
-              Details
-            </button>
+            />
           </div>
         </td>
       </tr>

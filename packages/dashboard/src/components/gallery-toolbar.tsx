@@ -1,6 +1,6 @@
 import type { GalleryPage } from '@gen3d/schema/dashboard';
 import { useEffect, useState } from 'preact/hooks';
-import { Choice } from './buttons.js';
+import { Button, Choice, Select } from './buttons.js';
 
 export const views = ['all', 'in_progress', 'done', 'failed', 'hidden'] as const;
 export type View = (typeof views)[number];
@@ -69,20 +69,8 @@ export function GalleryToolbar(props: {
           maxLength={200}
           onInput={(event) => setSearch(event.currentTarget.value)}
         />
-        <select
-          aria-label="Sort"
-          value={choice.sort}
-          onChange={(event) => onChoose({ sort: sorts.find((sort) => sort === event.currentTarget.value) ?? 'newest' })}
-        >
-          {sorts.map((sort) => (
-            <option key={sort} value={sort}>
-              {sortLabels[sort]}
-            </option>
-          ))}
-        </select>
-        <button type="button" aria-pressed={isSelecting} onClick={() => onSelectMode(!isSelecting)}>
-          Select
-        </button>
+        <Select name="Sort" options={sortLabels} value={choice.sort} onChange={(sort) => onChoose({ sort })} />
+        <Button label="Select" aria-pressed={isSelecting} onClick={() => onSelectMode(!isSelecting)} />
       </div>
     </div>
   );

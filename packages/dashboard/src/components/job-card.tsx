@@ -8,6 +8,7 @@ import { keptPhoto } from '../photos/kept-photos.js';
 import type { Upload } from '../photos/uploads.js';
 import { useSession } from '../session.js';
 import { isOpen } from '../use-gallery.js';
+import { Button } from './buttons.js';
 
 export function StatusBadge({ status }: { status: Task['status'] }) {
   return <span class={`badge ${status.toLowerCase()}`}>{statusLabels[status]}</span>;
@@ -141,14 +142,10 @@ export function JobCard({ job, preview, selected, onSelect, onCancel, onRetry }:
         )}
       </div>
       {selected === undefined && job.can_cancel && (
-        <button type="button" class="small card-action" aria-label={`Cancel ${name}`} onClick={onCancel}>
-          Cancel
-        </button>
+        <Button label="Cancel" class="small card-action" aria-label={`Cancel ${name}`} onClick={onCancel} />
       )}
       {selected === undefined && !thumbnail_url && job.can_retry && retryMayHelp(job) && (
-        <button type="button" class="small card-action" aria-label={`Try again: ${name}`} onClick={onRetry}>
-          Try again
-        </button>
+        <Button label="Try again" class="small card-action" aria-label={`Try again: ${name}`} onClick={onRetry} />
       )}
     </div>
   );
@@ -177,13 +174,9 @@ export function UploadCard(props: { upload: Upload; onRetry: () => void; onDismi
         {hasFailed && (
           <span class="card-buttons">
             {canRetry && (
-              <button type="button" class="link" aria-label={`Try again: ${name}`} onClick={props.onRetry}>
-                Try again
-              </button>
+              <Button label="Try again" class="link" aria-label={`Try again: ${name}`} onClick={props.onRetry} />
             )}
-            <button type="button" class="link" aria-label={`Remove ${name}`} onClick={props.onDismiss}>
-              Remove
-            </button>
+            <Button label="Remove" class="link" aria-label={`Remove ${name}`} onClick={props.onDismiss} />
           </span>
         )}
       </div>

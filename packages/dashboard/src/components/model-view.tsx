@@ -1,6 +1,7 @@
 import type { ModelViewerElement } from '@google/model-viewer';
 import type { ComponentChildren, RefObject } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { Button, Select } from './buttons.js';
 import type { ModelFigures, PhotoView, photoPlacement } from './model-viewer.js';
 
 declare module 'preact' {
@@ -63,33 +64,9 @@ function resetView(viewer: ModelViewerElement, orbit: string): void {
   viewer.cameraOrbit = orbit;
 }
 
-function Choice<T extends string>(props: {
-  name: string;
-  options: Record<string, string>;
-  value: T;
-  onChange: (value: T) => void;
-}) {
-  return (
-    <select
-      class="small"
-      aria-label={props.name}
-      value={props.value}
-      onChange={(event) => props.onChange(event.currentTarget.value as T)}
-    >
-      {Object.entries(props.options).map(([value, text]) => (
-        <option key={value} value={value}>
-          {text}
-        </option>
-      ))}
-    </select>
-  );
-}
-
 function Toggle(props: { name: string; isOn: boolean; onChange: (isOn: boolean) => void }) {
   return (
-    <button type="button" class="small" aria-pressed={props.isOn} onClick={() => props.onChange(!props.isOn)}>
-      {props.name}
-    </button>
+    <Button label={props.name} class="small" aria-pressed={props.isOn} onClick={() => props.onChange(!props.isOn)} />
   );
 }
 
@@ -215,9 +192,7 @@ export function ModelView(props: {
             interaction-prompt="none"
             ar
           >
-            <button type="button" slot="ar-button" class="ar">
-              View in your room
-            </button>
+            <Button label="View in your room" slot="ar-button" class="ar" />
           </model-viewer>
           {comparison === 'above' && placement && (
             <img class="on-top" src={photo} alt="Compared with the model" style={{ opacity, ...placement }} />
@@ -238,9 +213,10 @@ export function ModelView(props: {
             isOn={surface === 'wireframe'}
             onChange={(isOn) => setSurface(isOn ? 'wireframe' : 'texture')}
           />
-          <Choice name="Background" options={backgrounds} value={background} onChange={setBackground} />
+          <Select class="small" name="Background" options={backgrounds} value={background} onChange={setBackground} />
           {photo !== undefined && (
-            <Choice
+            <Select
+              class="small"
               name="Photo"
               options={photoView ? comparisons : roughComparisons}
               value={comparison}
@@ -258,13 +234,13 @@ export function ModelView(props: {
               onInput={(event) => setOpacity(event.currentTarget.valueAsNumber)}
             />
           )}
-          <button type="button" class="small" onClick={reset}>
-            Reset view
-          </button>
+          <Button label="Reset view" class="small" onClick={reset} />
           {document.fullscreenEnabled && (
-            <button type="button" class="small" onClick={toggleFullScreen}>
-              {isFullScreen ? 'Exit full screen' : 'Full screen'}
-            </button>
+            <Button
+              label={isFullScreen ? 'Exit full screen' : 'Full screen'}
+              class="small"
+              onClick={toggleFullScreen}
+            />
           )}
         </div>
       )}

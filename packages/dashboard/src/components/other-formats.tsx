@@ -2,7 +2,8 @@ import type { ModelFormat } from '@gen3d/convert';
 import { type ModelOptions, parseLength, printFormats } from '@gen3d/convert/options';
 import { useState } from 'preact/hooks';
 import { saveBlob, zipped } from '../download.js';
-import { Problem } from './feedback.js';
+import { Button } from './buttons.js';
+import { Problem, useAction } from './feedback.js';
 
 /** `extension` is that of the downloaded file, because an OBJ consists of several files. */
 const formats: { format: ModelFormat; extension: string; use: string }[] = [
@@ -62,24 +63,21 @@ async function saveAs(
 /** Downloads of the model in other formats. */
 export function OtherFormats(source: Source) {
   const [converting, setConverting] = useState<ModelFormat>();
-  const [problem, setProblem] = useState<string>();
+  const { problem, run } = useAction();
   const [notes, setNotes] = useState<readonly string[]>([]);
   const [size, setSize] = useState('');
   const [isFlat, setFlat] = useState(false);
   const save = async (choice: (typeof formats)[number]) => {
     setConverting(choice.format);
-    setProblem(undefined);
     setNotes([]);
-    try {
+    await run(async () =>
       setNotes(
         await saveAs(source, choice, {
           ...(size.trim() && { size: { side: 'longest', meters: parseLength(size) } }),
           ...(isFlat && printFormats.includes(choice.format) && { base: 'flat' }),
         }),
-      );
-    } catch (error) {
-      setProblem((error as Error).message);
-    }
+      ),
+    );
     setConverting(undefined);
   };
   return (
@@ -100,9 +98,12 @@ export function OtherFormats(source: Source) {
       <ul>
         {formats.map((choice) => (
           <li key={choice.format}>
-            <button type="button" class="quiet" disabled={converting !== undefined} onClick={() => void save(choice)}>
-              {converting === choice.format ? 'Converting …' : choice.use}
-            </button>
+            <Button
+              label={converting === choice.format ? 'Converting …' : choice.use}
+              class="quiet"
+              disabled={converting !== undefined}
+              onClick={() => void save(choice)}
+            />
           </li>
         ))}
       </ul>

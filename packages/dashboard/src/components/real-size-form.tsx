@@ -1,5 +1,6 @@
 import { parseLength, type RealSizeTexts } from '@gen3d/schema/rules';
 import { useState } from 'preact/hooks';
+import { Select } from './buttons.js';
 import { Problem } from './feedback.js';
 
 const sides = { size: 'Longest side', height: 'Height', width: 'Width' } as const;
@@ -27,17 +28,7 @@ export function RealSizeForm({ onChange }: { onChange: (size: RealSizeTexts) => 
     <details class="real-size">
       <summary>Real size{length.trim() && `: ${sides[side].toLowerCase()} ${length}`}</summary>
       <div class="row">
-        <select
-          aria-label="Side"
-          value={side}
-          onChange={({ currentTarget }) => enter(currentTarget.value as Side, length)}
-        >
-          {Object.entries(sides).map(([value, name]) => (
-            <option key={value} value={value}>
-              {name}
-            </option>
-          ))}
-        </select>
+        <Select name="Side" options={sides} value={side} onChange={(newSide) => enter(newSide, length)} />
         <input
           aria-label="Length"
           value={length}

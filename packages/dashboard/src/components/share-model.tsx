@@ -1,6 +1,6 @@
 import type { GalleryJob } from '@gen3d/schema/dashboard';
 import { useSession } from '../session.js';
-import { CopyButton } from './buttons.js';
+import { Button, CopyButton } from './buttons.js';
 
 const escapeHtml = (text: string) => text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 
@@ -42,17 +42,19 @@ export function ShareModel(props: {
             A page with this model that anyone with the link can open while the job is in your list. It shows nothing
             else of the account.
           </p>
-          <button type="button" onClick={() => act(() => api.send('PUT', path), 'The model has a public page.')}>
-            Create a public page
-          </button>
+          <Button
+            label="Create a public page"
+            onClick={() => act(() => api.send('PUT', path), 'The model has a public page.')}
+          />
         </>
       ) : (
         <>
           <p class="hint">Without its page, the model’s file stays public at its permanent link until it is deleted.</p>
           <CopyableLink label="Public page" url={location.origin + job.share_path} name="the link of the public page" />
-          <button type="button" onClick={() => act(() => api.send('DELETE', path), 'The public page is gone.')}>
-            Remove the public page
-          </button>
+          <Button
+            label="Remove the public page"
+            onClick={() => act(() => api.send('DELETE', path), 'The public page is gone.')}
+          />
         </>
       )}
       <label>

@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact';
+import { Button } from './buttons.js';
 
 export interface Column {
   name: string;
@@ -35,9 +36,7 @@ export function Table({ columns, children }: { columns: readonly Column[]; child
 export function ShowMore({ onClick }: { onClick: () => void }) {
   return (
     <p class="row center">
-      <button type="button" onClick={onClick}>
-        Show more
-      </button>
+      <Button label="Show more" onClick={onClick} />
     </p>
   );
 }

@@ -7,7 +7,7 @@ import {
   SpendHistory,
 } from '@gen3d/schema/dashboard';
 import { useState } from 'preact/hooks';
-import { Problem } from '../components/feedback.js';
+import { Problem, useAction } from '../components/feedback.js';
 import { type Column, ShowMore, Table, Tile } from '../components/table.js';
 import { dateTime, seconds, usd } from '../format.js';
 import { jobName } from '../jobs.js';
@@ -32,18 +32,14 @@ export function BalancePage() {
   const [quotas, setQuotas] = useState<QuotaList>();
   const [entries, setEntries] = useState<LedgerEntry[]>();
   const [cursor, setCursor] = useState<string>();
-  const [problem, setProblem] = useState<string>();
+  const { problem, run } = useAction();
 
-  const loadMore = async (after: string) => {
-    try {
+  const loadMore = (after: string) =>
+    run(async () => {
       const page = await api.get(`/ledger?${new URLSearchParams({ cursor: after })}`, LedgerPage);
       setEntries((earlier = []) => [...earlier, ...page.entries]);
       setCursor(page.next_cursor);
-      setProblem(undefined);
-    } catch (error) {
-      setProblem((error as Error).message);
-    }
-  };
+    });
   const loadProblem = usePolling(async () => {
     // Polls only until everything is loaded, because a new first page would discard the pages after it.
     if (entries) return false;

@@ -3,7 +3,7 @@ import { photoExtensions, type RealSizeTexts } from '@gen3d/schema/rules';
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { BetterBundle } from '../components/bundles.js';
-import { ConfirmButton } from '../components/buttons.js';
+import { Button, ConfirmButton } from '../components/buttons.js';
 import { Problem, Success, useAction } from '../components/feedback.js';
 import { type GalleryChoice, GalleryToolbar, sorts, viewLabels, views } from '../components/gallery-toolbar.js';
 import { JobCard, UploadCard } from '../components/job-card.js';
@@ -147,9 +147,7 @@ export function GalleryPage() {
     <>
       <div class="heading">
         <h1>Models</h1>
-        <button type="button" class="primary" onClick={pickFiles}>
-          Add photos
-        </button>
+        <Button label="Add photos" class="primary" onClick={pickFiles} />
       </div>
       {/* Hidden, because the button above opens it. */}
       <input
@@ -284,9 +282,7 @@ function SelectionBar(props: {
   return (
     <section class="panel row selection" aria-label="Selection">
       <p role="status">{jobs.length} selected</p>
-      <button type="button" class="small" onClick={onSelectAll}>
-        Select all shown
-      </button>
+      <Button label="Select all shown" class="small" onClick={onSelectAll} />
       <button type="button" class="small" disabled={models === 0 || isBusy} onClick={onDownload}>
         {models < jobs.length
           ? `Download ${models} of ${jobs.length}`
@@ -295,9 +291,12 @@ function SelectionBar(props: {
             : 'Download'}
       </button>
       {onHide && (
-        <button type="button" class="small" disabled={jobs.length === 0 || isBusy} onClick={() => onHide(!areHidden)}>
-          {areHidden ? 'Show again' : 'Hide'}
-        </button>
+        <Button
+          label={areHidden ? 'Show again' : 'Hide'}
+          class="small"
+          disabled={jobs.length === 0 || isBusy}
+          onClick={() => onHide(!areHidden)}
+        />
       )}
       {onDelete && jobs.length > 0 && !isBusy && (
         <ConfirmButton

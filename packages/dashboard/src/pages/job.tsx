@@ -4,7 +4,7 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { useLocation, useRoute } from 'preact-iso';
 import { ApiError } from '../api.js';
-import { ConfirmButton } from '../components/buttons.js';
+import { Button, ConfirmButton } from '../components/buttons.js';
 import { EventsTable, isUndelivered } from '../components/events-table.js';
 import { Problem, Success, useAction } from '../components/feedback.js';
 import { StatusBadge, usePhoto } from '../components/job-card.js';
@@ -39,7 +39,6 @@ export function JobPage() {
   const [details, setDetails] = useState<JobDetails>();
   const [figures, setFigures] = useState<ModelFigures>();
   const [missing, setMissing] = useState(false);
-  const [loadProblem, setLoadProblem] = useState<string>();
   const { problem, success, run } = useAction();
   const [actionCount, setActionCount] = useState(0);
   /** `actionCount` when the job was read last. */
@@ -48,7 +47,7 @@ export function JobPage() {
   const name = task ? jobName(task) : 'Model';
   useTitle(name);
 
-  usePolling(
+  const loadProblem = usePolling(
     async () => {
       const isLoaded = task?.task_id === id && task.finished_at && loadedAfter === actionCount;
       if (isLoaded && !details?.events.some(isUndelivered)) return false;
@@ -59,11 +58,9 @@ export function JobPage() {
         setTask(newTask);
         setDetails(newDetails);
         setLoadedAfter(actionCount);
-        setLoadProblem(undefined);
         return newTask.finished_at === null || newDetails.events.some(isUndelivered);
       } catch (error) {
         if (error instanceof ApiError && error.status === 404) setMissing(true);
-        else setLoadProblem((error as Error).message);
         throw error;
       }
     },
@@ -71,25 +68,17 @@ export function JobPage() {
     api.follow,
   );
 
-  const replay = async (eventId: string) => {
-    await run(async () => {
-      await api.send('POST', `/events/${eventId}/replay`);
-      setDetails(await api.get(`/job-details/${id}`, JobDetails));
-      setActionCount((count) => count + 1);
-    }, 'The event will be sent again.');
-  };
-
-  const act = async (request: () => Promise<unknown>, message: string) => {
-    await run(request, message);
-    setActionCount((count) => count + 1);
-  };
+  const act = (request: () => Promise<unknown>, message: string) =>
+    void run(request, message).then(() => setActionCount((count) => count + 1));
+  const replay = (eventId: string) =>
+    act(() => api.send('POST', `/events/${eventId}/replay`), 'The event will be sent again.');
 
   if (missing) return <NotFoundPage />;
   if (!task || !details) return <Problem text={loadProblem} />;
   const glb = task.model_urls?.glb;
   const thumbnail = task.thumbnail_url ?? undefined;
   const tookMs = task.finished_at === null ? null : Date.parse(task.finished_at) - Date.parse(task.created_at);
-  const actions = <JobActions job={task} act={(request, message) => void act(request, message)} />;
+  const actions = <JobActions job={task} act={act} />;
   return (
     <>
       <p class="crumbs">
@@ -138,7 +127,7 @@ export function JobPage() {
             </div>
           )}
           {glb && <CopyableLink label="Permanent link" url={glb} name="the permanent link" />}
-          <ShareModel job={task} name={name} act={(request, message) => void act(request, message)} />
+          <ShareModel job={task} name={name} act={act} />
           {!glb && tookMs !== null && (
             <a class={retryMayHelp(task) ? 'button' : 'button primary'} href="/">
               Try another photo
@@ -168,7 +157,7 @@ export function JobPage() {
       {details.events.length > 0 && (
         <section>
           <h2>Webhook events</h2>
-          <EventsTable events={details.events} onReplay={(eventId) => void replay(eventId)} />
+          <EventsTable events={details.events} onReplay={replay} />
         </section>
       )}
     </>
@@ -202,13 +191,11 @@ function JobActions(props: { job: GalleryJob; act: (request: () => Promise<unkno
   return (
     <div class="row">
       {can_retry && (
-        <button
-          type="button"
+        <Button
+          label={status === 'SUCCEEDED' ? 'Make again' : 'Try again'}
           class={status !== 'SUCCEEDED' && retryMayHelp(job) ? 'primary' : undefined}
           onClick={() => act(tryAgain, '')}
-        >
-          {status === 'SUCCEEDED' ? 'Make again' : 'Try again'}
-        </button>
+        />
       )}
       {can_cancel && (
         <ConfirmButton
@@ -227,19 +214,15 @@ function JobActions(props: { job: GalleryJob; act: (request: () => Promise<unkno
         />
       )}
       {account.sandbox ? undefined : hidden ? (
-        <button
-          type="button"
+        <Button
+          label="Show in the gallery"
           onClick={() => act(() => setHidden(api, [task_id], false), 'The gallery shows this job again.')}
-        >
-          Show in the gallery
-        </button>
+        />
       ) : (
-        <button
-          type="button"
+        <Button
+          label="Hide from the gallery"
           onClick={() => act(() => setHidden(api, [task_id], true), 'Hidden from the gallery. Its URLs stay valid.')}
-        >
-          Hide from the gallery
-        </button>
+        />
       )}
     </div>
   );

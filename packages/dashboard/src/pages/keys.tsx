@@ -1,7 +1,7 @@
 import { type ApiKey, CreatedKey, formLimits, KeyList } from '@gen3d/schema/dashboard';
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { parseResponse } from '../api.js';
-import { ConfirmButton, CopyButton } from '../components/buttons.js';
+import { Button, ConfirmButton, CopyButton } from '../components/buttons.js';
 import { Problem, Success, useAction } from '../components/feedback.js';
 import { Snippets } from '../components/snippets.js';
 import { actionsColumn, type Column, Table } from '../components/table.js';
@@ -71,9 +71,7 @@ export function KeysPage() {
               {createdKey.api_key}
             </code>
             <CopyButton text={createdKey.api_key} name="the key" />
-            <button type="button" class="small quiet" onClick={() => setCreatedKey(undefined)}>
-              Done
-            </button>
+            <Button label="Done" class="small quiet" onClick={() => setCreatedKey(undefined)} />
           </div>
         </section>
       )}

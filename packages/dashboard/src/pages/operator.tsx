@@ -12,6 +12,7 @@ import { useCallback, useRef, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { parseResponse } from '../api.js';
 import { Bundles } from '../components/bundles.js';
+import { Button } from '../components/buttons.js';
 import { Problem, Success, useAction } from '../components/feedback.js';
 import { actionsColumn, type Column, Table, Tile } from '../components/table.js';
 import { dateTime, fileSize, relativeTime, seconds, usd } from '../format.js';
@@ -126,8 +127,8 @@ export function OperatorPage() {
               <td class="right">
                 <div class="row end">
                   {showsBalances && !account.sandbox && (
-                    <button
-                      type="button"
+                    <Button
+                      label="Credit"
                       class="small"
                       aria-label={`Credit ${account.name}`}
                       onClick={() => {
@@ -135,34 +136,22 @@ export function OperatorPage() {
                         setCreditKey(newIdempotencyKey());
                         dialog.current?.showModal();
                       }}
-                    >
-                      Credit
-                    </button>
+                    />
                   )}
-                  <button
-                    type="button"
+                  <Button
+                    label="Open"
                     class="small"
                     aria-label={`Open ${account.name}`}
                     onClick={() => open(account.account_id, '/')}
-                  >
-                    Open
-                  </button>
+                  />
                 </div>
               </td>
             </tr>
           ))}
         </Table>
         <p class="row center">
-          {query.includes('cursor=') && (
-            <button type="button" onClick={() => setQuery(pageOf(query))}>
-              First page
-            </button>
-          )}
-          {nextCursor !== undefined && (
-            <button type="button" onClick={() => setQuery(pageOf(query, nextCursor))}>
-              Next page
-            </button>
-          )}
+          {query.includes('cursor=') && <Button label="First page" onClick={() => setQuery(pageOf(query))} />}
+          {nextCursor !== undefined && <Button label="Next page" onClick={() => setQuery(pageOf(query, nextCursor))} />}
         </p>
         <form
           class="panel row bottom"
@@ -250,9 +239,7 @@ export function OperatorPage() {
             <input name="usd" type="number" step="any" required />
           </label>
           <div class="row end">
-            <button type="button" onClick={() => dialog.current?.close()}>
-              Cancel
-            </button>
+            <Button label="Cancel" onClick={() => dialog.current?.close()} />
             <button type="submit" class="primary">
               Credit
             </button>

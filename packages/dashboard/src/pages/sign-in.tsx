@@ -2,6 +2,7 @@ import { Session } from '@gen3d/schema/dashboard';
 import { useCallback, useEffect, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { createApi, parseResponse } from '../api.js';
+import { Button } from '../components/buttons.js';
 import { Problem } from '../components/feedback.js';
 import { Logo, useTitle } from '../layout.js';
 
@@ -54,9 +55,12 @@ export function SignInPage(props: { ended: boolean; onSignedIn: (session: Sessio
       {link ? (
         <>
           <p>This link signs you in as the operator of this server.</p>
-          <button type="button" class="primary full-width" disabled={busy} onClick={() => void signIn({ link })}>
-            Sign in as operator
-          </button>
+          <Button
+            label="Sign in as operator"
+            class="primary full-width"
+            disabled={busy}
+            onClick={() => void signIn({ link })}
+          />
         </>
       ) : (
         <form

@@ -1,7 +1,7 @@
 import { type EventEntry, EventList, WebhookEndpoint } from '@gen3d/schema/dashboard';
 import { describeHealth } from '@gen3d/schema/rules';
 import { useState } from 'preact/hooks';
-import { Choice, ConfirmButton, CopyButton } from '../components/buttons.js';
+import { Button, Choice, ConfirmButton, CopyButton } from '../components/buttons.js';
 import { EventsTable, isUndelivered } from '../components/events-table.js';
 import { Problem, Success, useAction } from '../components/feedback.js';
 import { type Snippet, Snippets } from '../components/snippets.js';
@@ -70,10 +70,8 @@ export function WebhookPage() {
     return list.events.some(isUndelivered);
   }, `${account.account_id} ${onlyUndelivered} ${actionCount}`);
 
-  const send = async (action: () => Promise<unknown>, message: string) => {
-    await run(action, message);
-    setActionCount((count) => count + 1);
-  };
+  const send = (action: () => Promise<unknown>, message: string) =>
+    void run(action, message).then(() => setActionCount((count) => count + 1));
 
   if (account.sandbox) return <p class="empty">The sandbox is shared by everyone, so it cannot have a webhook.</p>;
   if (endpoint === undefined) return <Problem text={loadProblem} />;
@@ -94,7 +92,7 @@ export function WebhookPage() {
         noValidate
         onSubmit={(event) => {
           event.preventDefault();
-          void send(async () => {
+          send(async () => {
             await api.send('PUT', '/webhook-endpoint', { url, events: finalOnly ? 'final' : 'all' });
             setEditedUrl(undefined);
             setEditedFinalOnly(undefined);
@@ -136,22 +134,17 @@ export function WebhookPage() {
           </button>
           {endpoint && (
             <>
-              <button
-                type="button"
+              <Button
+                label="Send a ping"
                 onClick={() =>
-                  void send(
-                    () => api.send('POST', '/webhook-endpoint/test'),
-                    'The ping will be sent in about 10 seconds.',
-                  )
+                  send(() => api.send('POST', '/webhook-endpoint/test'), 'The ping will be sent in about 10 seconds.')
                 }
-              >
-                Send a ping
-              </button>
+              />
               <ConfirmButton
                 label="Remove"
                 question="Remove the webhook?"
                 consequence="Deliveries stop immediately, and waiting events are dropped. If you set a URL again, it gets a new secret."
-                onConfirm={() => void send(() => api.send('DELETE', '/webhook-endpoint'), 'Webhook removed.')}
+                onConfirm={() => send(() => api.send('DELETE', '/webhook-endpoint'), 'Webhook removed.')}
               />
             </>
           )}
@@ -163,9 +156,7 @@ export function WebhookPage() {
               <code class="secret">
                 {revealed ? endpoint.secret : `${endpoint.secret.slice(0, 6)}${'•'.repeat(16)}`}
               </code>
-              <button type="button" class="small" onClick={() => setRevealed(!revealed)}>
-                {revealed ? 'Hide' : 'Show'}
-              </button>
+              <Button label={revealed ? 'Hide' : 'Show'} class="small" onClick={() => setRevealed(!revealed)} />
               <CopyButton text={endpoint.secret} name="the secret" />
               <ConfirmButton
                 small
@@ -173,7 +164,7 @@ export function WebhookPage() {
                 question="Create a new secret?"
                 consequence="The old secret stops working immediately: your receiver refuses deliveries until it has the new one."
                 onConfirm={() =>
-                  void send(
+                  send(
                     () => api.send('POST', '/webhook-endpoint/rotate'),
                     'New secret created. Configure your receiver with it.',
                   )
@@ -222,7 +213,7 @@ export function WebhookPage() {
           <EventsTable
             events={events}
             onReplay={(eventId) =>
-              void send(() => api.send('POST', `/events/${eventId}/replay`), 'The event will be sent again.')
+              send(() => api.send('POST', `/events/${eventId}/replay`), 'The event will be sent again.')
             }
           />
         )}
