@@ -4,6 +4,7 @@ import { buffer } from 'node:stream/consumers';
 import { type ModelOptionTexts, modelFormats } from '@gen3d/convert/options';
 import { type Command, Option } from 'commander';
 import { UsageError } from '../exit/failure.js';
+import { hasCode } from '../files/system-errors.js';
 import { findTarget, stdoutPath } from '../files/target.js';
 import { printModel, writeModel } from '../jobs/model-file.js';
 import { addModelOptions } from '../jobs/model-options.js';
@@ -69,8 +70,7 @@ async function readModel(path: string): Promise<Uint8Array> {
     return buffer(process.stdin);
   }
   return readFile(path).catch((cause: unknown) => {
-    const isMissing = cause instanceof Error && 'code' in cause && cause.code === 'ENOENT';
-    const problem = isMissing ? 'does not exist' : 'cannot be read';
+    const problem = hasCode(cause, 'ENOENT') ? 'does not exist' : 'cannot be read';
     throw new UsageError(`${path} ${problem}. Pass the path of a GLB, or - for stdin`, { cause });
   });
 }

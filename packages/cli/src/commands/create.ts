@@ -1,10 +1,11 @@
 import { stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describeWarnings, photoFormatNames, type RealSizeTexts, type SamplerSettings } from '@gen3d/schema/rules';
+import { describeWarnings, photoFormatNames, type SamplerSettings } from '@gen3d/schema/rules';
 import {
   AuthenticationError,
   ConnectionError,
+  type CreateJobParams,
   type CreateJobResponse,
   type Gen3d,
   JobFailedError,
@@ -51,14 +52,9 @@ interface Item {
   readonly name: string;
   /** Where the model was written. Undefined without --wait. */
   readonly path: string | undefined;
-  /** Shared by all photos. */
+  /** Of all photos, as are the settings. */
   readonly order: Order;
-  /** Shared by all photos. */
-  readonly sampler: SamplerSettings;
-  /** For the bundle's model server, shared by all photos. */
-  readonly options: CreateOptions['option'];
-  /** The real size of the object, the same for all photos. */
-  readonly size: RealSizeTexts;
+  readonly settings: Omit<CreateJobParams, 'image' | 'label'>;
   /** The id of the job while it runs. */
   runningJob?: string | undefined;
   /** The id of the job once its model is written. */
@@ -102,17 +98,9 @@ async function create(images: readonly string[], options: CreateOptions): Promis
   await requireFiles(images);
   const paths = options.wait ? await planOutputs(images.map(modelPath), options, images) : [];
   const order = new Order();
-  const sampler = samplerOf(options);
+  const settings = { sampler: samplerOf(options), options: options.option, size, height, width };
   const items = images.map(
-    (image, index): Item => ({
-      image,
-      name: nameOf(image),
-      path: paths[index],
-      order,
-      sampler,
-      options: options.option,
-      size: { size, height, width },
-    }),
+    (image, index): Item => ({ image, name: nameOf(image), path: paths[index], order, settings }),
   );
   const work = (client: Gen3d, signal: AbortSignal) =>
     options.wait ? createAndWait(client, items, options, signal) : createOnly(client, items, options, signal);
@@ -235,8 +223,7 @@ async function createJob(
       onSend?.();
       item.awaitingResponse = true;
       try {
-        const { sampler, options, size } = item;
-        return await client.jobs.create({ image, label: labelOf(item.image), sampler, options, ...size }, { signal });
+        return await client.jobs.create({ image, label: labelOf(item.image), ...item.settings }, { signal });
       } catch (error) {
         if (!(error instanceof RateLimitError)) throw error;
         onLimit(error.message);

@@ -5,7 +5,7 @@ import type { Config } from '@gen3d/server';
 import type { PullRequirements } from '@gen3d/weights';
 import { type Command, Option } from 'commander';
 import { describeBundle } from '../bundles/bundle-offers.js';
-import { exitCode, Failed, Interrupted, UsageError } from '../exit/failure.js';
+import { errorMessage, exitCode, Failed, Interrupted, UsageError } from '../exit/failure.js';
 import { interruptible } from '../exit/interruption.js';
 import { isUrl } from '../jobs/photo-input.js';
 import { serverConfig } from '../server-options.js';
@@ -188,7 +188,7 @@ async function runSelfTests(bundle: Bundle, device: Config['device']): Promise<T
     }
     const { passed, detail } = await run().catch((error: unknown) => ({
       passed: false,
-      detail: error instanceof Error ? error.message : String(error),
+      detail: errorMessage(error),
     }));
     results.push({ check, passed, detail });
     say(`  ${passed ? tick() : cross()} ${check}: ${detail}`);

@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import { recommendation } from '../bundles/bundle-offers.js';
 import { healthOf } from '../connection/client.js';
 import { emptyProfile, readProfile, urlOf, withServer, writeProfile } from '../connection/profile.js';
-import { explainPort, UsageError } from '../exit/failure.js';
+import { errorMessage, explainPort, UsageError } from '../exit/failure.js';
 import { aborted, exitSoon, interruptible } from '../exit/interruption.js';
 import { configReader, serverConfig } from '../server-options.js';
 import { shellWord, table } from '../terminal/format.js';
@@ -111,7 +111,7 @@ async function storeKey(url: string, dataDir: string, newKey: string | undefined
     await writeProfile(withServer(profile, url, { ...(apiKey !== undefined && { apiKey }), dataDir }));
     return apiKey !== undefined;
   } catch (error) {
-    say(`warning: Could not write the profile: ${error instanceof Error ? error.message : String(error)}`);
+    say(`warning: Could not write the profile: ${errorMessage(error)}`);
     return false;
   }
 }

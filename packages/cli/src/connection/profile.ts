@@ -42,7 +42,7 @@ export async function readProfile(): Promise<Profile> {
   try {
     text = await readFile(path, 'utf8');
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return emptyProfile;
+    if (hasCode(error, 'ENOENT')) return emptyProfile;
     throw error;
   }
   const profile = parse(text);

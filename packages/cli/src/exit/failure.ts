@@ -50,6 +50,9 @@ export class Failed extends Error {
   }
 }
 
+/** The message of whatever was thrown. */
+export const errorMessage = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
 export interface Failure {
   readonly exitCode: number;
   /** Printed to stderr unless it is empty. */

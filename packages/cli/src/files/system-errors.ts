@@ -1,3 +1,5 @@
+import { errorMessage } from '../exit/failure.js';
+
 /** Whether an error of the operating system has one of these codes. */
 export const hasCode = (error: unknown, ...codes: readonly string[]): boolean =>
   error instanceof Error && 'code' in error && codes.includes(String(error.code));
@@ -21,5 +23,5 @@ const reasons: Readonly<Record<string, string>> = {
 /** Returns the end of a sentence with "because": what the system's error means, or its own text. */
 export function systemReason(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  return reasons[code] ?? (error instanceof Error ? error.message : String(error));
+  return reasons[code] ?? errorMessage(error);
 }

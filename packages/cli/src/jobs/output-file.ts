@@ -135,7 +135,6 @@ export async function requireOutput(
   return target;
 }
 
-/** Returns the ids of the sources that are files, for `requireOutput`. */
 export async function idsOf(sources: readonly string[]): Promise<ReadonlySet<string>> {
   const ids = await Promise.all(sources.filter(isFile).map(fileId));
   return new Set(ids.filter((id) => id !== undefined));

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { styleText } from 'node:util';
-import { UsageError } from '../exit/failure.js';
+import { errorMessage, UsageError } from '../exit/failure.js';
 
 /** Matches the colors of `paint`, and control characters other than tabs and line breaks. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: colors start with ESC.
@@ -62,7 +62,7 @@ export async function openWithDefaultApp(target: string): Promise<void> {
   try {
     await open(target);
   } catch (error) {
-    say(`warning: Could not open ${target}: ${error instanceof Error ? error.message : String(error)}`);
+    say(`warning: Could not open ${target}: ${errorMessage(error)}`);
   }
 }
 

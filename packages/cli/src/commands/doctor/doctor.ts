@@ -8,13 +8,22 @@ import packageJson from '../../../package.json' with { type: 'json' };
 import { bundleOffers, describeBundle } from '../../bundles/bundle-offers.js';
 import { chooseKey, chooseServer, healthOf, type ServerOptions } from '../../connection/client.js';
 import { emptyProfile, type Profile, profilePath, readProfile } from '../../connection/profile.js';
-import { exitCode, Failed, UsageError } from '../../exit/failure.js';
+import { errorMessage, exitCode, Failed, UsageError } from '../../exit/failure.js';
 import { serverConfig } from '../../server-options.js';
 import { bytes, count, table } from '../../terminal/format.js';
 import { nextCommand } from '../../terminal/next-command.js';
 import { cross, paint, print, printJson, tick } from '../../terminal/terminal.js';
 import { deviceTable, type FoundDevice, findDevices } from './devices.js';
-import { diskFinding, type Finding, nativeFindings, portFinding, sandboxFinding } from './installation.js';
+import {
+  diskFinding,
+  type Finding,
+  nativeFindings,
+  note,
+  ok,
+  portFinding,
+  problem,
+  sandboxFinding,
+} from './installation.js';
 
 // The peak of one job, plus the API and the operating system.
 const recommendedMemory = 4 * 1024 ** 3;
@@ -67,44 +76,35 @@ function machineFindings(): Finding[] {
   const supported = major > 20 || (major === 20 && minor >= 19);
   // The limit of a container. Zero, or more than the physical memory, means unlimited.
   const memory = Math.min(totalmem(), process.constrainedMemory() || totalmem());
-  const sufficient = memory >= recommendedMemory;
+  const size = `${bytes(memory)}, ${bytes(process.availableMemory())} available`;
   return [
-    { topic: 'gen3d', level: 'ok', text: packageJson.version },
-    {
-      topic: 'node',
-      level: supported ? 'ok' : 'problem',
-      text: `${process.versions.node}${supported ? '' : '. gen3d requires 20.19 or later'}`,
-    },
-    { topic: 'system', level: 'ok', text: `${platform()} ${release()} ${arch()}` },
-    {
-      topic: 'memory',
-      level: sufficient ? 'ok' : 'note',
-      text: `${bytes(memory)}, ${bytes(process.availableMemory())} available${sufficient ? '' : '. 4 GB are recommended'}`,
-    },
+    ok('gen3d', packageJson.version),
+    supported
+      ? ok('node', process.versions.node)
+      : problem('node', `${process.versions.node}. gen3d requires 20.19 or later`),
+    ok('system', `${platform()} ${release()} ${arch()}`),
+    memory >= recommendedMemory ? ok('memory', size) : note('memory', `${size}. 4 GB are recommended`),
   ];
 }
 
 /** Reports on the device that `--device` selects. The table shows the problems of the others. */
 function deviceFinding(devices: readonly FoundDevice[], { device }: Config): Finding {
-  const topic = 'device';
   const chosen = devices.find(({ provider, takenByAuto }) => (device === 'auto' ? takenByAuto : provider === device));
   if (chosen && chosen.problem === undefined) {
     const { provider, adapter } = chosen;
-    return { topic, level: 'ok', text: `${provider}, ${adapter?.name}${device === 'auto' ? ' (auto)' : ''}` };
+    return ok('device', `${provider}, ${adapter?.name}${device === 'auto' ? ' (auto)' : ''}`);
   }
-  return { topic, level: 'problem', text: `The configured device ${device} cannot be used. See below` };
+  return problem('device', `The configured device ${device} cannot be used. See below`);
 }
 
 async function dataDirectoryFinding(dataDir: string): Promise<Finding> {
-  const topic = 'data';
   const exists = (await stat(dataDir).catch(() => undefined)) !== undefined;
   try {
     await access(await nearestFolder(dataDir), constants.W_OK);
   } catch {
-    const text = `Cannot write to ${dataDir}. Choose another directory with --data-dir or GEN3D_DATA_DIR`;
-    return { topic, level: 'problem', text };
+    return problem('data', `Cannot write to ${dataDir}. Choose another directory with --data-dir or GEN3D_DATA_DIR`);
   }
-  return { topic, level: 'ok', text: exists ? dataDir : `${dataDir} (created by the first \`gen3d serve\`)` };
+  return ok('data', exists ? dataDir : `${dataDir} (created by the first \`gen3d serve\`)`);
 }
 
 /** Returns the path, or its nearest parent directory that exists. */
@@ -116,64 +116,61 @@ async function nearestFolder(path: string): Promise<string> {
 
 /** Reads the profile. If that fails, reports it and returns an empty profile, so that the other checks still run. */
 async function profileAndFinding(): Promise<{ profile: Profile; finding: Finding }> {
-  const topic = 'profile';
   try {
     const profile = await readProfile();
     const servers = Object.values(profile.servers).filter(({ apiKey }) => apiKey !== undefined).length;
-    const finding: Finding =
+    const finding =
       servers > 0
-        ? { topic, level: 'ok', text: `${profilePath()}, keys for ${count(servers, 'server')}` }
-        : { topic, level: 'note', text: 'no API keys yet. `gen3d serve` and `gen3d login` store them' };
+        ? ok('profile', `${profilePath()}, keys for ${count(servers, 'server')}`)
+        : note('profile', 'no API keys yet. `gen3d serve` and `gen3d login` store them');
     return { profile, finding };
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = errorMessage(error);
     const text = error instanceof UsageError ? reason : `Cannot read ${profilePath()}: ${reason}`;
-    return { profile: emptyProfile, finding: { topic, level: 'problem', text } };
+    return { profile: emptyProfile, finding: problem('profile', text) };
   }
 }
 
 async function serverFindings(options: ServerOptions): Promise<Finding[]> {
   const { profile, finding } = await profileAndFinding();
   const baseUrl = chooseServer(options, profile);
-  const hasKey = chooseKey(options, profile, baseUrl) !== undefined;
   const health = await healthOf(baseUrl);
-  return [
-    finding,
-    // This is only a note, because users run doctor before the first start.
-    health === undefined
-      ? { topic: 'server', level: 'note', text: `no response from ${baseUrl}. Start it with \`gen3d serve\`` }
-      : {
-          topic: 'server',
-          level: health === 200 && hasKey ? 'ok' : 'note',
-          text: `${baseUrl} responds (health check: ${health})${hasKey ? '' : `, but no API key is stored for it. Run \`${nextCommand('login')}\``}`,
-        },
-  ];
+  // This is only a note, because users run doctor before the first start.
+  if (health === undefined) {
+    return [finding, note('server', `no response from ${baseUrl}. Start it with \`gen3d serve\``)];
+  }
+  const answer = `${baseUrl} responds (health check: ${health})`;
+  if (chooseKey(options, profile, baseUrl) === undefined) {
+    const login = nextCommand('login');
+    return [finding, note('server', `${answer}, but no API key is stored for it. Run \`${login}\``)];
+  }
+  return [finding, health === 200 ? ok('server', answer) : note('server', answer)];
 }
 
 async function bundleFindings(bundles: readonly InstalledBundle[], { bundle, matte }: Config): Promise<Finding[]> {
   const { builtInBundle, installHint, isPath, sizeOf } = await import('@gen3d/engine/bundles');
-  const found = bundles.map((installed): Finding => {
+  const found = bundles.map((installed) => {
     const topic = `model ${installed.name}`;
-    if ('problem' in installed) return { topic, level: 'problem', text: installed.problem };
+    if ('problem' in installed) return problem(topic, installed.problem);
     const { kind, title } = installed.bundle.manifest;
     const use = [bundle, matte].includes(installed.name) ? ', in use' : '';
     const size = bytes(sizeOf(installed.bundle));
-    return { topic, level: 'ok', text: `${kind}, ${title}, ${size}${use}` };
+    return ok(topic, `${kind}, ${title}, ${size}${use}`);
   });
   // The engine checks paths.
   const known = [builtInBundle, ...bundles.map(({ name }) => name)];
   const missing = [bundle, matte].filter((name) => !isPath(name) && !known.includes(name));
   return [
     ...found,
-    ...missing.map((name): Finding => {
+    ...missing.map((name) => {
       const hint = installHint(name);
       const remedy = hint ?? '`gen3d models list` shows those that are';
       const topic = `model ${name}`;
       // Without this package, gen3d still makes models of cutouts.
       if (hint && name === matte) {
-        return { topic, level: 'note', text: `not installed, so photos must have a transparent background. ${remedy}` };
+        return note(topic, `not installed, so photos must have a transparent background. ${remedy}`);
       }
-      return { topic, level: 'problem', text: `configured, but not installed. ${remedy}` };
+      return problem(topic, `configured, but not installed. ${remedy}`);
     }),
   ];
 }
@@ -186,19 +183,15 @@ async function modelServerFindings(config: Config): Promise<Finding[]> {
   // A bundle that cannot be loaded is reported separately.
   const { manifest } = (await findBundle(config.bundle, modelDirs(config)).catch(() => undefined)) ?? {};
   if (manifest?.kind !== 'http') return [];
-  const problem = await probeModelServer(manifest);
-  const topic = 'model server';
-  return [
-    problem === undefined ? { topic, level: 'ok', text: manifest.url } : { topic, level: 'problem', text: problem },
-  ];
+  const reason = await probeModelServer(manifest);
+  return [reason === undefined ? ok('model server', manifest.url) : problem('model server', reason)];
 }
 
 async function offerFindings(config: Config): Promise<Finding[]> {
-  const topic = 'models';
   try {
-    return (await bundleOffers(config)).map((text) => ({ topic, level: 'note', text }));
+    return (await bundleOffers(config)).map((text) => note('models', text));
   } catch (error) {
-    return [{ topic, level: 'problem', text: error instanceof Error ? error.message : String(error) }];
+    return [problem('models', errorMessage(error))];
   }
 }
 
@@ -210,7 +203,7 @@ async function gpuFindings(config: Config): Promise<Finding[]> {
   for (const { manifest, skeleton } of await readCatalogs(modelDirs(config)).catch(() => [])) {
     const { device } = config;
     const text = skeleton && (await requirementProblem(manifest, skeleton, { device, precision: 'fp16' }));
-    if (text) findings.push({ topic: `model ${manifest.name}`, level: 'note', text });
+    if (text) findings.push(note(`model ${manifest.name}`, text));
   }
   return findings;
 }

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { statfs } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import type { Config } from '@gen3d/server';
+import { errorMessage } from '../../exit/failure.js';
 import { bytes } from '../../terminal/format.js';
 
 /** A `problem` keeps gen3d from working on this machine. A `note` is only information. */
@@ -10,6 +11,13 @@ export interface Finding {
   readonly level: 'ok' | 'note' | 'problem';
   readonly text: string;
 }
+
+const finding =
+  (level: Finding['level']) =>
+  (topic: string, text: string): Finding => ({ topic, level, text });
+export const ok = finding('ok');
+export const note = finding('note');
+export const problem = finding('problem');
 
 // Enough for the networks of `models pull triposr`, and some hundred models of 1 to 3 MB.
 const recommendedDisk = 2e9;
@@ -20,23 +28,17 @@ export async function nativeFindings(): Promise<Finding[]> {
   const parts = await inspectNativeParts();
   return [
     await sqliteFinding(),
-    ...parts.map((part): Finding => {
-      const topic = part.name;
-      return 'problem' in part
-        ? { topic, level: 'problem', text: part.problem }
-        : { topic, level: 'ok', text: part.version };
-    }),
+    ...parts.map((part) => ('problem' in part ? problem(part.name, part.problem) : ok(part.name, part.version))),
   ];
 }
 
 async function sqliteFinding(): Promise<Finding> {
-  const topic = 'sqlite';
   const { sqliteLibrary } = await import('@gen3d/server');
   try {
     const { name, version } = sqliteLibrary();
-    return { topic, level: 'ok', text: `${version}, from ${name}` };
+    return ok('sqlite', `${version}, from ${name}`);
   } catch (error) {
-    return { topic, level: 'problem', text: error instanceof Error ? error.message : String(error) };
+    return problem('sqlite', errorMessage(error));
   }
 }
 
@@ -44,40 +46,35 @@ async function sqliteFinding(): Promise<Finding> {
 export async function sandboxFinding({ decoderSandbox }: Config): Promise<Finding> {
   const { findSandbox } = await import('@gen3d/server');
   const { sandbox, text } = await findSandbox(decoderSandbox);
-  return { topic: 'sandbox', level: sandbox ? 'ok' : decoderSandbox === 'require' ? 'problem' : 'note', text };
+  const level = sandbox ? ok : decoderSandbox === 'require' ? problem : note;
+  return level('sandbox', text);
 }
 
 /** Checks the disk of `folder`, which must exist. */
 export async function diskFinding(folder: string): Promise<Finding> {
-  const topic = 'disk';
   try {
     const { bavail, bsize } = await statfs(folder);
     const free = bavail * bsize;
     const text = `${bytes(free)} free for ${folder}`;
     return free >= recommendedDisk
-      ? { topic, level: 'ok', text }
-      : { topic, level: 'note', text: `${text}. ${bytes(recommendedDisk)} are recommended` };
+      ? ok('disk', text)
+      : note('disk', `${text}. ${bytes(recommendedDisk)} are recommended`);
   } catch (error) {
-    return { topic, level: 'note', text: `unknown: ${error instanceof Error ? error.message : String(error)}` };
+    return note('disk', `unknown: ${errorMessage(error)}`);
   }
 }
 
 /** Whether `gen3d serve` could listen. `serverFindings` reports a gen3d that is already running. */
 export async function portFinding({ host, port }: Pick<Config, 'host' | 'port'>): Promise<Finding> {
-  const topic = 'port';
   const server = createServer();
   try {
     server.listen(port, host);
     await once(server, 'listening');
-    return { topic, level: 'ok', text: `${port} on ${host} is free` };
+    return ok('port', `${port} on ${host} is free`);
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     const reason = code === 'EADDRINUSE' ? 'is in use' : `cannot be used (${message})`;
-    return {
-      topic,
-      level: 'note',
-      text: `${port} on ${host} ${reason}. Another \`gen3d serve\` needs --port, such as --port 0`,
-    };
+    return note('port', `${port} on ${host} ${reason}. Another \`gen3d serve\` needs --port, such as --port 0`);
   } finally {
     server.close();
   }

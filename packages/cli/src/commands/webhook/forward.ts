@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { createInterface } from 'node:readline';
 import { type Gen3d, limits, NotFoundError, signWebhook, type TaskUpdatedEvent, type WebhookEvent } from '@gen3d/sdk';
-import { exitCode, Failed, failureOf } from '../../exit/failure.js';
+import { errorMessage, exitCode, Failed, failureOf } from '../../exit/failure.js';
 import { count } from '../../terminal/format.js';
 import { nextCommand } from '../../terminal/next-command.js';
 import { canReadKeys, cross, paint, print, printJson, say, tick } from '../../terminal/terminal.js';
@@ -139,12 +139,11 @@ class Forwarder {
       if (timeout.aborted)
         return { accepted: false, description: `no response within ${limits.webhookTimeoutMs / 1_000} s` };
       const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-      return { accepted: false, description: cause instanceof Error ? cause.message : String(cause) };
+      return { accepted: false, description: errorMessage(cause) };
     }
   }
 }
 
-/** Describes an event in one line. */
 export function describeEvent(event: WebhookEvent): string {
   if (event.event === 'ping') return `${event.timestamp}  ping`;
   const { timestamp, task_id, status, progress, model_urls, error } = event;

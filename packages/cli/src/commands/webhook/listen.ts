@@ -1,9 +1,10 @@
+import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { verifyWebhook, type WebhookEvent } from '@gen3d/sdk';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { type ServerOptions, withClient } from '../../connection/client.js';
-import { explainPort } from '../../exit/failure.js';
+import { errorMessage, explainPort } from '../../exit/failure.js';
 import { aborted, interruptible } from '../../exit/interruption.js';
 import { cross, print, printJson, say } from '../../terminal/terminal.js';
 import { describeEvent, forwardEvents, secretOf } from './forward.js';
@@ -79,7 +80,7 @@ async function listen({ forwardTo, host, port, secret, json, ...options }: Liste
         response.writeHead(204).end();
       },
       (error: unknown) => {
-        const reason = error instanceof Error ? error.message : String(error);
+        const reason = errorMessage(error);
         say(`${cross()} Rejected ${request.method} ${request.url}: ${reason}`);
         // Closes the connection instead of reading the rest of a body that is too large.
         response.writeHead(400, { connection: 'close' }).end(reason);
@@ -87,9 +88,8 @@ async function listen({ forwardTo, host, port, secret, json, ...options }: Liste
     );
   });
   await interruptible(async (signal) => {
-    await new Promise<void>((resolve, reject) => {
-      server.once('error', reject).listen(port, host, resolve);
-    }).catch((error: unknown) => {
+    server.listen(port, host);
+    await once(server, 'listening').catch((error: unknown) => {
       throw explainPort(error, port, 'gen3d webhook listen');
     });
     say(`Listening on http://${host}:${(server.address() as AddressInfo).port} (Ctrl-C to stop)`);
