@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { ConfigError } from '../../src/base/errors.js';
 import { newUlid } from '../../src/base/ids.js';
 import { isUnencrypted } from '../../src/cluster/postgres/connections.js';
-import { Listener, Notifier } from '../../src/cluster/postgres/notifications.js';
+import { listen, Notifier } from '../../src/cluster/postgres/notifications.js';
 import { loadConfig } from '../../src/config.js';
 import type { Notification } from '../../src/data/db/database.js';
 import { migrate } from '../../src/data/db/open.js';
@@ -141,12 +141,12 @@ describe('notifications', () => {
     const database = await newPostgresDatabase();
     const db = openDatabase(database);
     const heard: Notification[] = [];
-    const listener = new Listener(database, {
+    const stop = listen(database, {
       job_waiting: () => heard.push('job_waiting'),
       event_recorded: () => heard.push('event_recorded'),
     });
     onTestFinished(async () => {
-      await listener.stop();
+      await stop();
       await db.destroy();
     });
     const listeners = async () => {
@@ -156,7 +156,6 @@ describe('notifications', () => {
       );
       return rows.length > 0 && rows;
     };
-    listener.start();
     await until(async () => heard.length === 2);
     return { db, heard, listeners, notifier: new Notifier(db) };
   }
@@ -171,9 +170,7 @@ describe('notifications', () => {
   test('are sent by a server when a job waits', async () => {
     const server = await startServer();
     let heard = 0;
-    const listener = new Listener(server.config.database, { job_waiting: () => heard++ });
-    onTestFinished(() => listener.stop());
-    listener.start();
+    onTestFinished(listen(server.config.database, { job_waiting: () => heard++ }));
     await until(async () => heard === 1);
     expect((await server.call('POST', '/v1/jobs', photoJob())).status).toBe(202);
     await until(async () => heard === 2);

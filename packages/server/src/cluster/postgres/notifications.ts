@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import { sql } from 'kysely';
 import pg from 'pg';
@@ -34,62 +35,51 @@ export class Notifier {
   }
 }
 
-/** Listens on a separate connection, which it reopens whenever it breaks. */
-export class Listener {
-  readonly #url: string;
-  readonly #handlers: ReadonlyMap<string, () => void>;
-  readonly #stop = new AbortController();
-  readonly #stopped = new Promise<void>((resolve) => this.#stop.signal.addEventListener('abort', () => resolve()));
-  #running: Promise<void> = Promise.resolve();
-
-  constructor(url: string, handlers: Partial<Record<Notification, () => void>>) {
-    this.#url = url;
-    this.#handlers = new Map(
-      Object.entries(handlers).map(([notification, handler]) => [channelOf(notification as Notification), handler]),
-    );
-  }
-
-  start(): void {
-    this.#running = this.#run();
-  }
-
-  async stop(): Promise<void> {
-    this.#stop.abort();
-    await this.#running;
-  }
-
-  async #run(): Promise<void> {
-    let pauseMs = minPauseMs;
-    while (!this.#stop.signal.aborted) {
-      try {
-        await this.#listen(() => {
-          pauseMs = minPauseMs;
-        });
-      } catch {
-        // Polling continues meanwhile and reports the error.
-      }
-      await pause(pauseMs, undefined, { signal: this.#stop.signal }).catch(() => {});
-      pauseMs = Math.min(2 * pauseMs, maxPauseMs);
+/** Listens on a separate connection, which it reopens whenever it breaks, until the returned function is called. */
+export function listen(url: string, handlers: Partial<Record<Notification, () => void>>): () => Promise<void> {
+  const stop = new AbortController();
+  const stopped = once(stop.signal, 'abort');
+  const byChannel = new Map(
+    Object.entries(handlers).map(([notification, handler]) => [channelOf(notification as Notification), handler]),
+  );
+  const run = async () => {
+    for (let pauseMs = minPauseMs; !stop.signal.aborted; pauseMs = Math.min(2 * pauseMs, maxPauseMs)) {
+      const onListening = () => {
+        pauseMs = minPauseMs;
+      };
+      // Polling continues meanwhile and reports the error.
+      await listenOnce(url, byChannel, stopped, onListening).catch(() => {});
+      await pause(pauseMs, undefined, { signal: stop.signal }).catch(() => {});
     }
-  }
+  };
+  const running = run();
+  return () => {
+    stop.abort();
+    return running;
+  };
+}
 
-  /** Resolves or rejects when the connection is lost, or after `stop()`. */
-  async #listen(onListening: () => void): Promise<void> {
-    const client = new pg.Client(connectionOf(this.#url));
-    const lost = new Promise<void>((resolve) => {
-      client.on('error', () => resolve());
-      client.on('end', () => resolve());
-    });
-    client.on('notification', ({ channel }) => this.#handlers.get(channel)?.());
-    try {
-      await client.connect();
-      for (const channel of this.#handlers.keys()) await client.query(`listen ${channel}`);
-      onListening();
-      // Call each handler once for notifications sent before this connection listened.
-      for (const handler of this.#handlers.values()) handler();
-      await Promise.race([lost, this.#stopped]);
-    } finally {
-      await client.end().catch(() => {});
-    }
+/** Resolves or rejects when the connection is lost, or `stopped` resolves. */
+async function listenOnce(
+  url: string,
+  handlers: ReadonlyMap<string, () => void>,
+  stopped: Promise<unknown>,
+  onListening: () => void,
+): Promise<void> {
+  const client = new pg.Client(connectionOf(url));
+  const lost = new Promise<void>((resolve) => {
+    client.on('error', () => resolve());
+    client.on('end', () => resolve());
+  });
+  client.on('notification', ({ channel }) => handlers.get(channel)?.());
+  try {
+    await client.connect();
+    for (const channel of handlers.keys()) await client.query(`listen ${channel}`);
+    onListening();
+    // Call each handler once for notifications sent before this connection listened.
+    for (const handler of handlers.values()) handler();
+    await Promise.race([lost, stopped]);
+  } finally {
+    await client.end().catch(() => {});
   }
 }

@@ -6,7 +6,7 @@ import type { DatabaseKind, Db, RowLock } from '../../data/db/database.js';
 import type { Tables } from '../../data/db/tables.js';
 import { advisoryLock } from '../../data/db/transaction.js';
 import { connectionPool, isPostgresUrl, isUnencrypted, withoutPassword } from './connections.js';
-import { Listener, Notifier } from './notifications.js';
+import { listen, Notifier } from './notifications.js';
 import { SharedBucket } from './shared-bucket.js';
 import { sharedTables, withSharedTables } from './shared-tables.js';
 
@@ -66,11 +66,7 @@ export const postgres: DatabaseKind = {
     const notifier = new Notifier(db);
     return {
       notify: (notification) => notifier.notify(notification),
-      listen(handlers) {
-        const listener = new Listener(url, handlers);
-        listener.start();
-        return () => listener.stop();
-      },
+      listen: (handlers) => listen(url, handlers),
     };
   },
   rateBucket(db, name, limit) {
