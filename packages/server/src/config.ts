@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { meshDefaults } from '@gen3d/engine/bundles';
 import { limits, publicTestKey } from '@gen3d/schema';
 import { z } from 'zod';
-import { ConfigError } from './base/errors.js';
+import { ConfigError, errorMessage } from './base/errors.js';
 import { maxUsd } from './base/money.js';
 import { isNetwork } from './base/net/address.js';
 import { isS3Url, parseS3Url } from './base/s3-url.js';
@@ -104,8 +104,8 @@ const hosts = listOf(
   'must be host names without a port, such as localhost,gen3d.example.com',
 );
 
-/** Every setting of the server, described once for `--help`, docs/configuration.md and the checks. */
-const Config = z.strictObject({
+/** The settings with a flag, described once for `--help`, docs/configuration.md and the checks. */
+const WithFlag = z.strictObject({
   host: z.string().min(1).default('127.0.0.1').describe('Address to listen on'),
   port: number('whole number', 0, 65_535).default(8787).describe('Port of the API; 0 picks a free one'),
   metricsPort: number('whole number', 0, 65_535)
@@ -211,7 +211,10 @@ const Config = z.strictObject({
     .enum(['debug', 'info', 'warn', 'error'])
     .default('info')
     .describe('Lowest level to log; in the pretty format, info is one line per job, and debug adds requests'),
+});
 
+/** Every setting of the server. */
+const Config = WithFlag.extend({
   rates: rates
     .optional()
     .describe(
@@ -279,25 +282,6 @@ export type SettingKey = keyof Config;
 /** The settings that decide which bundles runners open. */
 export type ChosenBundles = Pick<Config, 'bundle' | 'matte'>;
 
-/** Settings without a flag. */
-const withoutFlag: ReadonlySet<SettingKey> = new Set([
-  'rates',
-  'instance',
-  'modelsDir',
-  'resolution',
-  'maxTriangles',
-  'textureSize',
-  'leaseSeconds',
-  'inferenceLimitSeconds',
-  'webhookRetryDelays',
-  'webhookPingDelay',
-  's3Endpoint',
-  's3ForcePathStyle',
-  'serverKey',
-  'bootstrapApiKey',
-  'bootstrapBalanceUsd',
-] as const);
-
 export interface Setting {
   key: SettingKey;
   /** `--data-dir`; absent for settings without a flag. */
@@ -330,7 +314,7 @@ export const settings: readonly Setting[] = (Object.keys(Config.shape) as Settin
   const inner = schema instanceof z.ZodDefault || schema instanceof z.ZodOptional ? schema.unwrap() : schema;
   return {
     key,
-    ...(withoutFlag.has(key) ? {} : { flag: `--${separateWords(key, '-')}` }),
+    ...(key in WithFlag.shape && { flag: `--${separateWords(key, '-')}` }),
     variable: variableOf(key),
     description: schema.description ?? '',
     ...(inner instanceof z.ZodEnum && { choices: inner.options.map(String) }),
@@ -344,7 +328,7 @@ function readConfigFile(path: string): Record<string, unknown> {
   try {
     content = JSON.parse(readFileSync(path, 'utf8'));
   } catch (cause) {
-    throw unusable(cause instanceof Error ? cause.message : String(cause));
+    throw unusable(errorMessage(cause));
   }
   if (typeof content !== 'object' || content === null || Array.isArray(content)) throw unusable('not a JSON object');
   return content as Record<string, unknown>;
@@ -363,7 +347,7 @@ function chosenIn(dataDir: string): BundleChoice {
   try {
     return readBundleChoice(resolve(dataDir));
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
+    const reason = errorMessage(cause);
     const path = bundleChoicePath(resolve(dataDir));
     throw new ConfigError(`Cannot use ${path}: ${reason}. Delete it and run \`gen3d models use\` again`, { cause });
   }
