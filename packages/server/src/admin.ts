@@ -57,7 +57,6 @@ async function requireAccount(db: Queryable, account: string): Promise<{ id: str
 
 const deleted = (id: string) => new AdminError(`Account ${id} was deleted in the meantime`);
 
-/** Cleans the name and returns it. */
 function requireName(name: string): string {
   const { data, error } = Name.safeParse(name);
   if (data === undefined) throw new AdminError(`The name ${error?.issues[0]?.message}`);
@@ -135,7 +134,6 @@ const accountFunctions = ({ db, config, record }: Opened) => ({
   },
 });
 
-/** API keys. */
 const keyFunctions = ({ db, keys, record }: Opened) => ({
   /** Returns the key, which is not shown anywhere else or again. */
   async createKey(accountId: string, name?: string) {

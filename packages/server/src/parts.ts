@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import type { Server as HttpServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -69,14 +70,10 @@ export class Parts {
 const backlog = 4_096;
 
 /** Returns the port, which the system chooses if it is 0. */
-export function listen(server: HttpServer, host: string, port: number): Promise<number> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen({ port, host, backlog }, () => {
-      server.off('error', reject);
-      resolve((server.address() as AddressInfo).port);
-    });
-  });
+export async function listen(server: HttpServer, host: string, port: number): Promise<number> {
+  server.listen({ port, host, backlog });
+  await once(server, 'listening');
+  return (server.address() as AddressInfo).port;
 }
 
 /** Opens `--metrics-port`, if it is set. Requests to it need no key, so its address is not that of the API. */

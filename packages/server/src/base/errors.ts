@@ -8,6 +8,9 @@ export class AdminError extends Error {
   override readonly name = 'AdminError';
 }
 
+/** The message of whatever was thrown. */
+export const errorMessage = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
 /**
  * The store of models and images cannot be reached or refuses a request. Neither the job nor the client is at fault.
  * Has no `cause`, because the SDK's error contains the signed request, which must not be logged.
@@ -18,6 +21,14 @@ export class StorageUnavailableError extends Error {
 
 export const isStorageUnavailable = (error: unknown): error is StorageUnavailableError =>
   error instanceof StorageUnavailableError;
+
+/** Returns a handler that replaces the error of a missing file by a value, and passes on any other. */
+export const ifMissing =
+  <T>(value: T) =>
+  (error: unknown): T => {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return value;
+    throw error;
+  };
 
 /** SQLITE_IOERR_SHMSIZE: SQLite could not enlarge the index of its write-ahead log. 53100: PostgreSQL's disk_full. */
 const diskFullCodes = new Set(['ENOSPC', 'EDQUOT', 'SQLITE_FULL', 'SQLITE_IOERR_SHMSIZE', '53100']);

@@ -2,6 +2,7 @@ import { access, readdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import { writeDurably } from '../base/durable-file.js';
+import { ifMissing } from '../base/errors.js';
 import type { DatabaseIdentity } from '../data/db/database.js';
 import type { FileStores } from '../data/installation/edges.js';
 import type { Store } from '../data/installation/open-stores.js';
@@ -56,12 +57,8 @@ export function withMarkers({ files, dirs }: Pick<Store, 'files' | 'dirs'>): Mar
 
 /** Excludes drafts, whose names start with a dot. */
 async function visibleNames(folder: string): Promise<string[]> {
-  try {
-    return (await readdir(folder)).filter((name) => !name.startsWith('.'));
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
-    throw error;
-  }
+  const names = await readdir(folder).catch(ifMissing([]));
+  return names.filter((name) => !name.startsWith('.'));
 }
 
 const Owner = z.object({ id: z.string(), name: z.string() });
@@ -69,11 +66,4 @@ const Owner = z.object({ id: z.string(), name: z.string() });
 export const ownerIn = (content: Uint8Array): DatabaseIdentity =>
   Owner.parse(JSON.parse(Buffer.from(content).toString()));
 
-const isFile = (path: string): Promise<boolean> =>
-  access(path).then(
-    () => true,
-    (error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT') return false;
-      throw error;
-    },
-  );
+const isFile = (path: string): Promise<boolean> => access(path).then(() => true, ifMissing(false));

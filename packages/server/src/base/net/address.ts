@@ -14,7 +14,6 @@ export function isPublicAddress(address: string): boolean {
   return parsed.kind() === 'ipv4' || ((parsed as ipaddr.IPv6).parts[0]! & 0xe000) === 0x2000;
 }
 
-/** Whether a text is a network in CIDR notation. */
 export const isNetwork = (text: string): boolean => ipaddr.isValidCIDR(text);
 
 /** Says which addresses the URLs of users may lead to. */

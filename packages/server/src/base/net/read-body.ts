@@ -4,7 +4,6 @@ export interface ReadOptions {
   /** The value of Content-Length; NaN without that header. */
   announced: number;
   maxBytes: number;
-  /** Makes the error for a body of more bytes. */
   tooLarge: () => Error;
   /** Called with the length of the body if the host announces it. */
   onLength?: (bytes: number) => void;

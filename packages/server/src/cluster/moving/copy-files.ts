@@ -7,7 +7,6 @@ import { UnreadableImageError } from '../../data/inputs/input-store.js';
 const concurrency = 8;
 
 export interface FileCounts {
-  /** Files written. */
   copied: number;
   /** Files that were already there with the same content. */
   there: number;

@@ -1,6 +1,6 @@
 import type { PostgresPool, PostgresPoolClient } from 'kysely';
 import pg from 'pg';
-import { ConfigError } from '../../base/errors.js';
+import { ConfigError, errorMessage } from '../../base/errors.js';
 import type { DatabaseOptions } from '../../data/db/database.js';
 import { DatabaseUnavailableError, Outage } from '../../data/db/unavailable.js';
 
@@ -156,7 +156,7 @@ function isConnectionLoss(error: unknown): boolean {
 /** Finds the reason for an error. If a host's addresses have all failed, the AggregateError has no message. */
 function reason(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(reason).join('; ');
-  const message = error instanceof Error ? error.message : String(error);
+  const message = errorMessage(error);
   // pg's message for a missing password names a step of the protocol. The error has no code.
   return /client password must be a (non-empty )?string/.test(message)
     ? 'no password was given; put it into the URL or set PGPASSWORD'

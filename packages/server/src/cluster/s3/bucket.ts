@@ -144,7 +144,6 @@ export class Bucket {
     return false;
   }
 
-  /** Removes an object, if it exists. */
   async remove(key: string, timeoutMs: number): Promise<void> {
     // One by one: bulk deletion requires body checksums that S3-compatible servers implement differently.
     const command = new DeleteObjectCommand(this.#object(key));

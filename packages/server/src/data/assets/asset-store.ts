@@ -31,13 +31,11 @@ export interface AssetStore {
   /** Stores the sample of the test key. Its folder is named by a hash of its content, so URLs of older samples stay valid. */
   putSample(model: Uint8Array, thumbnail: Uint8Array): Promise<AssetKeys>;
 
-  /** Returns the content of a key. Undefined if the key does not exist. */
   read(key: string): Promise<Uint8Array | undefined>;
 
   /** Streams the content of a key instead of reading it whole. Undefined if the key does not exist. */
   open(key: string): Promise<{ bytes: Readable; size: number } | undefined>;
 
-  /** True if a key exists. */
   has(key: string): Promise<boolean>;
 
   /** Stores an asset under the same key as in another store. */

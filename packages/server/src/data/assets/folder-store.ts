@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { makeFolder, syncFolder } from '@gen3d/engine/files';
 import { writeDurably } from '../../base/durable-file.js';
+import { ifMissing } from '../../base/errors.js';
 import {
   type AssetKeys,
   type AssetStore,
@@ -45,23 +46,13 @@ export class FolderAssetStore implements AssetStore {
     return this.#write(sampleFolder(model, thumbnail), model, thumbnail);
   }
 
-  async read(key: string): Promise<Uint8Array | undefined> {
-    try {
-      return await readFile(join(this.folder, key));
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-      throw error;
-    }
+  read(key: string): Promise<Uint8Array | undefined> {
+    return readFile(join(this.folder, key)).catch(ifMissing(undefined));
   }
 
   async open(key: string): Promise<{ bytes: Readable; size: number } | undefined> {
-    try {
-      const file = await open(join(this.folder, key));
-      return { bytes: file.createReadStream(), size: (await file.stat()).size };
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-      throw error;
-    }
+    const file = await open(join(this.folder, key)).catch(ifMissing(undefined));
+    return file && { bytes: file.createReadStream(), size: (await file.stat()).size };
   }
 
   async has(key: string): Promise<boolean> {

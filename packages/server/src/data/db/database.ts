@@ -61,7 +61,6 @@ export interface DatabaseKind {
 
   /** Returns the time in milliseconds since 1970, as a number or as an expression that the database evaluates. */
   now(): number | Expression<number>;
-  /** Reads `now` as a number. */
   readTime(db: Queryable): Promise<number>;
   /**
    * Erases the database's own log of recent changes, in which deleted values are still readable, as far as no other

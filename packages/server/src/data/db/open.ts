@@ -1,5 +1,5 @@
 import { Kysely, type MigrationInfo, Migrator } from 'kysely';
-import { ConfigError } from '../../base/errors.js';
+import { ConfigError, errorMessage } from '../../base/errors.js';
 import { type DatabaseKind, type DatabaseOptions, type Db, kindOf } from './database.js';
 import { migrations } from './migrations.js';
 import type { Tables } from './tables.js';
@@ -45,7 +45,7 @@ export async function migrate(
   if (error instanceof ConfigError) throw error;
   const explained = await kind.explain(error, db, name);
   if (explained) throw explained;
-  const message = error instanceof Error ? error.message : String(error);
+  const message = errorMessage(error);
   if (error instanceof DatabaseLockedError) {
     throw new ConfigError(
       `${name} is locked by another process. Wait until that process has finished, then try again`,

@@ -50,7 +50,6 @@ export class FolderInputStore implements InputStore {
     await syncFolder(this.folder);
   }
 
-  /** Returns the ids of the jobs with an image. */
   async jobIds(): Promise<string[]> {
     // Names of drafts start with a dot.
     return (await readdir(this.folder)).filter((name) => !name.startsWith('.'));

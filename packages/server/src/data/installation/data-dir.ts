@@ -5,7 +5,6 @@ import { ConfigError } from '../../base/errors.js';
 import { isS3Url } from '../../base/s3-url.js';
 import type { Config } from '../../config.js';
 
-/** Paths in the data directory. */
 export interface DataDir {
   /** Path of the SQLite file, or URL of the PostgreSQL database. */
   database: string;

@@ -50,7 +50,6 @@ export interface FileStores {
   ping(): Promise<void>;
 }
 
-/** Opens stores in folders. */
 export const openFolders = (dirs: Pick<DataDir, 'assets' | 'inputs'>): FileStores => ({
   assets: new FolderAssetStore(dirs.assets),
   inputs: new FolderInputStore(dirs.inputs),

@@ -12,7 +12,6 @@ import type { InputStore } from '../inputs/input-store.js';
 // A job is deleted in two steps. One transaction removes its rows, and records the deletion as pending. Then its files are
 // removed, and the deletion is no longer pending. After a crash in between, housekeeping repeats the second step.
 
-/** Groups the stores of a job's files. */
 export interface JobFiles {
   inputs: InputStore;
   assets: AssetStore;
@@ -57,10 +56,13 @@ export function deleteJob(db: Db, id: string, now: Time, accountId?: string): Pr
 /** Finds the account of a job without a record: the job was deleted, or only its charge remains. */
 async function ownerOfExpired(trx: Queryable, id: string, accountId?: string): Promise<string | undefined> {
   const deleted = trx.selectFrom('deleted_jobs').select('account_id').where('job_id', '=', id);
-  const charged = trx.selectFrom('ledger').select('account_id').where('job_id', '=', id).where('kind', '=', 'charge');
-  const owner = (await deleted.executeTakeFirst()) ?? (await charged.executeTakeFirst());
+  const owner = (await deleted.executeTakeFirst()) ?? (await chargeOf(trx, id));
   return owner && (accountId ?? owner.account_id) === owner.account_id ? owner.account_id : undefined;
 }
+
+/** Finds the charge of a job. It outlives the job's record. */
+const chargeOf = (db: Queryable, id: string) =>
+  db.selectFrom('ledger').select('account_id').where('job_id', '=', id).where('kind', '=', 'charge').executeTakeFirst();
 
 /**
  * Removes the files of a deleted job, and what the database still has of its rows. Idempotent.
@@ -169,13 +171,7 @@ export function ofErasedAccount(db: Queryable): (jobId: string) => Promise<boole
     const accounts = (await erasing()).map(({ id }) => id);
     if (accounts.length === 0) return false;
     const job = db.selectFrom('jobs').select('account_id').where('id', '=', jobId);
-    // The record of an old job has expired.
-    const charge = db
-      .selectFrom('ledger')
-      .select('account_id')
-      .where('job_id', '=', jobId)
-      .where('kind', '=', 'charge');
-    const owner = (await job.executeTakeFirst()) ?? (await charge.executeTakeFirst());
+    const owner = (await job.executeTakeFirst()) ?? (await chargeOf(db, jobId));
     return owner !== undefined && accounts.includes(owner.account_id);
   };
 }

@@ -83,7 +83,6 @@ async function newestOf(db: Queryable, accountId: string, status: JobStatus, n: 
   return row?.id;
 }
 
-/** Says how a job is repeated. */
 interface RepeatDetails {
   traceId?: string | undefined;
   /** Settings that replace the job's. */

@@ -87,7 +87,6 @@ export async function liveRunners(db: Db, now: Time): Promise<LiveRunner[]> {
     .execute();
 }
 
-/** True if any runner is alive. */
 export async function anyRunner(db: Db, now: Time): Promise<boolean> {
   return (await alive(db, now).select('id').limit(1).executeTakeFirst()) !== undefined;
 }

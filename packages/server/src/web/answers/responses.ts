@@ -34,6 +34,8 @@ export class TooManyRequestsError extends Error {
   }
 }
 
+export const noSuch = (what: string): HttpError => new HttpError(404, 'not_found', `No such ${what}`);
+
 /** Writes the path of a field as clients do, for example `input.image_urls[0]`. */
 const fieldName = (path: readonly PropertyKey[]) =>
   path.reduce<string>(
@@ -76,7 +78,7 @@ export function refuseOtherMethods(router: Router): void {
 }
 
 export const routeNotFound: RequestHandler = () => {
-  throw new HttpError(404, 'not_found', 'No such route');
+  throw noSuch('route');
 };
 
 /** Escapes text for a page, or for the value of an attribute. */

@@ -10,7 +10,7 @@ import { quotas } from '../../data/accounts/quotas.js';
 import { currentTime } from '../../data/db/time.js';
 import { transaction } from '../../data/db/transaction.js';
 import { quotaUse } from '../../data/jobs/counts.js';
-import { HttpError, sendJson, validated } from '../answers/responses.js';
+import { noSuch, sendJson, validated } from '../answers/responses.js';
 import { callerOf, refuseSandbox } from '../guards/auth.js';
 import { jsonBody } from '../guards/json-body.js';
 import type { Services } from '../routes/services.js';
@@ -113,7 +113,7 @@ export function keyRoutes(services: Pick<Services, 'db' | 'keys' | 'slots' | 'bo
       if (known) await auditRequest(response, trx, { action: 'key revoke', subject: id });
       return known;
     });
-    if (!revoked) throw new HttpError(404, 'not_found', 'No such key');
+    if (!revoked) throw noSuch('key');
     response.status(204).end();
   });
   return router;

@@ -3,7 +3,7 @@ import { Router } from 'express';
 import { currentTime } from '../../data/db/time.js';
 import { replayDeadLetters } from '../../data/webhooks/dead-letters.js';
 import { findQueued, listDeliveries, listEvents } from '../../data/webhooks/event-log.js';
-import { HttpError, sendJson } from '../answers/responses.js';
+import { HttpError, noSuch, sendJson } from '../answers/responses.js';
 import { callerOf, refuseSandbox } from '../guards/auth.js';
 import type { Services } from '../routes/services.js';
 
@@ -29,7 +29,7 @@ export function eventRoutes({ db, endpoints, slots }: Pick<Services, 'db' | 'end
     const { id } = request.params;
     const deliveries = await listDeliveries(db, accountId, id);
     if (deliveries.length === 0 && !(await findQueued(db, accountId, id))) {
-      throw new HttpError(404, 'not_found', 'No such event, or its log has been deleted');
+      throw noSuch('event, or its log has been deleted');
     }
     sendJson(response, 200, { deliveries } satisfies DeliveryList);
   });
@@ -37,7 +37,7 @@ export function eventRoutes({ db, endpoints, slots }: Pick<Services, 'db' | 'end
   router.post('/:id/replay', async (request, response) => {
     const { id } = request.params;
     const queued = await findQueued(db, callerOf(response).accountId, id);
-    if (!queued?.dead_at) throw new HttpError(404, 'not_found', 'No such dead letter');
+    if (!queued?.dead_at) throw noSuch('dead letter');
     const replayed = await replayDeadLetters(db, { eventId: id }, currentTime(db));
     if (replayed === 0) throw new HttpError(409, 'not_configured', 'No webhook endpoint is configured; set one first');
     sendJson(response, 202, { queued: true });

@@ -6,7 +6,7 @@ import { UnreadableImageError } from '../../data/inputs/input-store.js';
 import { findJobWithCharge, findTask } from '../../data/jobs/job-store.js';
 import { stagesOf } from '../../data/jobs/stage-times.js';
 import { listEvents } from '../../data/webhooks/event-log.js';
-import { HttpError, sendJson } from '../answers/responses.js';
+import { noSuch, sendJson } from '../answers/responses.js';
 import { callerOf } from '../guards/auth.js';
 import type { Services } from '../routes/services.js';
 
@@ -22,7 +22,7 @@ export function jobDetailRoutes({
     const { accountId } = callerOf(response);
     const { id } = request.params;
     const job = await findJobWithCharge(db, accountId, id);
-    if (!job) throw new HttpError(404, 'not_found', 'No such job');
+    if (!job) throw noSuch('job');
     sendJson(response, 200, {
       image_url: job.image_url,
       attempts: job.attempt,
@@ -39,7 +39,7 @@ export function jobDetailRoutes({
   router.get('/:id/photo', async (request, response) => {
     const { accountId } = callerOf(response);
     const job = await findTask(db, accountId, request.params.id);
-    if (!job) throw new HttpError(404, 'not_found', 'No such job');
+    if (!job) throw noSuch('job');
     if (job.status === 'SUCCEEDED' && config.keepPhotosDays === undefined) return void response.status(204).end();
     await slots.files.run(accountId, response, async () => {
       const photo = await files.inputs.open(request.params.id).catch(ifMissing);

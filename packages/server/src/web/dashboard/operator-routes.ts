@@ -16,7 +16,7 @@ import { transaction } from '../../data/db/transaction.js';
 import { accountsWithOpenJobs, finishedJobsByStatus, oldestOpenJob, openJobsByStatus } from '../../data/jobs/counts.js';
 import { type LiveRunner, liveRunners } from '../../data/runners/registry.js';
 import { outboxCounts } from '../../data/webhooks/outbox.js';
-import { HttpError, sendJson, validated } from '../answers/responses.js';
+import { HttpError, noSuch, sendJson, validated } from '../answers/responses.js';
 import { jsonBody } from '../guards/json-body.js';
 import type { Services } from '../routes/services.js';
 import { auditRequest } from './audit-request.js';
@@ -109,7 +109,6 @@ export function operatorRoutes(services: Dependencies): Router {
   return router;
 }
 
-/** Creates and credits accounts. */
 function addAccountChanges(router: Router, services: Pick<Services, 'config' | 'db' | 'bodyBudget'>): void {
   const { config, db } = services;
   router.post('/accounts', jsonBody(services), async (request, response) => {
@@ -130,7 +129,7 @@ function addAccountChanges(router: Router, services: Pick<Services, 'config' | '
       if (after?.isNew) await auditRequest(response, trx, credit);
       return after;
     }).catch(conflict);
-    if (credited === undefined) throw new HttpError(404, 'not_found', 'No such account');
+    if (credited === undefined) throw noSuch('account');
     sendJson(response, 200, { account_id: id, balance_usd: toUsd(credited.balance) });
   });
 }

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import type { Config } from '../../config.js';
 import { findAccount, listAccounts } from '../../data/accounts/accounts.js';
 import { type Identity, sessionMs } from '../../data/accounts/dashboard-tokens.js';
-import { HttpError, sendJson, validated } from '../answers/responses.js';
+import { HttpError, noSuch, sendJson, validated } from '../answers/responses.js';
 import type { Caller } from '../guards/auth.js';
 import { clientOf } from '../guards/client-address.js';
 import { smallJsonBody } from '../guards/json-body.js';
@@ -41,7 +41,6 @@ export function sessionRoutes(
 
   const signInFailed = (message: string) => new HttpError(403, 'sign_in_failed', message);
 
-  /** Lists the first accounts, and the one that the operator has chosen. */
   const accountsFor = async (chosen: unknown) => {
     const first = await listAccounts(db, maxAccounts);
     if (typeof chosen !== 'string' || first.some(({ id }) => id === chosen)) return first;
@@ -127,7 +126,7 @@ export function actForAccount({ db }: Pick<Services, 'db'>): RequestHandler {
     const id = named ?? (identity.role === 'member' ? identity.accountId : undefined);
     if (id === undefined) throw new HttpError(400, 'invalid_request', `The header ${accountHeader} is missing`);
     const account = identity.role === 'operator' || id === identity.accountId ? await findAccount(db, id) : undefined;
-    if (!account) throw new HttpError(404, 'not_found', 'No such account');
+    if (!account) throw noSuch('account');
     response.locals.caller = { accountId: account.id, sandbox: account.sandbox === 1 } satisfies Caller;
     next();
   };

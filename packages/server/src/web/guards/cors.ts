@@ -1,7 +1,6 @@
 import type { RequestHandler } from 'express';
 
 export interface CorsOptions {
-  /** Methods that a page may use. */
   methods: readonly string[];
   /** Request headers that a page may send, besides those that are always allowed. */
   requestHeaders: readonly string[];

@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { limits, quoted, testKeyBodyBytes } from '@gen3d/schema';
 import type { Request, RequestHandler, Response } from 'express';
+import { errorMessage } from '../../base/errors.js';
 import { HttpError } from '../answers/responses.js';
 import type { Caller } from './auth.js';
 import { type BodyBudget, bodyBudgetBytes } from './body-budget.js';
@@ -64,7 +65,7 @@ function parse(body: Buffer): unknown {
     return JSON.parse(body.toString().replace(/^\ufeff/, ''));
   } catch (error) {
     // V8's message contains the character and its position.
-    throw invalid(`malformed JSON: ${quoted(error instanceof Error ? error.message : String(error))}`);
+    throw invalid(`malformed JSON: ${quoted(errorMessage(error))}`);
   }
 }
 

@@ -54,7 +54,6 @@ export class Slots {
 /** Time between two attempts of a waiting request to find a slow response. */
 const checkMs = 1_000;
 
-/** Creates the slots of one server. */
 export const createSlots = () => ({
   /** Lists for people. One at a time per account, two of all accounts, so most database connections stay free. */
   lists: new Slots(2),

@@ -1,5 +1,5 @@
 import express, { type ErrorRequestHandler, type RequestHandler, Router } from 'express';
-import { HttpError } from '../answers/responses.js';
+import { HttpError, noSuch } from '../answers/responses.js';
 import { cors } from '../guards/cors.js';
 
 /** Viewers in browsers load models from other origins, and in parts. */
@@ -24,10 +24,8 @@ const unsatisfiableRange: ErrorRequestHandler = (error, _request, response, next
     .end();
 };
 
-const noSuchFile = () => new HttpError(404, 'not_found', 'No such file');
-
 const notFound: RequestHandler = () => {
-  throw noSuchFile();
+  throw noSuch('file');
 };
 
 /** Matches the path of an asset; see assets/asset-store.ts. */
@@ -35,52 +33,41 @@ const assetPath = /^\/\w+\/[\w-]+\/(model\.glb|thumbnail\.(jpg|webp))$/;
 
 /** Refuses to serve other files that may be in the folder. */
 const assetsOnly: RequestHandler = (request, _response, next) => {
-  if (!assetPath.test(request.path)) throw noSuchFile();
+  if (!assetPath.test(request.path)) throw noSuch('file');
   next();
 };
 
-/** Whether a job had a model and was deleted. */
-type IsGone = (jobId: string) => Promise<boolean>;
-
 interface Deletions {
-  isGone: IsGone;
+  /** Whether a job had a model and was deleted. */
+  isGone: (jobId: string) => Promise<boolean>;
   /** Whether the job's account was deleted, and its files perhaps not yet. */
-  isErased: IsGone;
+  isErased: (jobId: string) => Promise<boolean>;
 }
 
-/** Responds with 410 to requests for files of deleted jobs. */
-const goneIfDeleted =
-  (isGone: IsGone): RequestHandler =>
+/** Responds with 410 to requests for files of jobs that were deleted. */
+const goneIf =
+  (wasDeleted: (jobId: string) => Promise<boolean>): RequestHandler =>
   async (request, _response, next) => {
     const [, jobId = ''] = request.path.split('/');
-    if (assetPath.test(request.path) && (await isGone(jobId))) {
+    if (assetPath.test(request.path) && (await wasDeleted(jobId))) {
       throw new HttpError(410, 'not_found', 'This model was deleted');
     }
     next();
   };
 
-/**
- * Responds with 410 to requests for files of deleted accounts, which are removed later. If the database is unavailable,
- * the files are served.
- */
-const goneIfErased =
-  (isErased: IsGone): RequestHandler =>
-  async (request, _response, next) => {
-    const [, jobId = ''] = request.path.split('/');
-    if (await isErased(jobId).catch(() => false)) throw new HttpError(410, 'not_found', 'This model was deleted');
-    next();
-  };
+/** Without the database, finished models are still served. */
+const goneIfErased = ({ isErased }: Deletions) => goneIf((jobId) => isErased(jobId).catch(() => false));
 
 /** Serves finished models without a key or a listing. The content of a URL never changes. */
-export function assetRoutes(folder: string, { isGone, isErased }: Deletions): Router {
+export function assetRoutes(folder: string, deletions: Deletions): Router {
   const router = Router();
   router.use(
     embeddable,
     openCors,
     assetsOnly,
-    goneIfErased(isErased),
+    goneIfErased(deletions),
     express.static(folder, { dotfiles: 'ignore', index: false, redirect: false, immutable: true, maxAge: '365d' }),
-    goneIfDeleted(isGone),
+    goneIf(deletions.isGone),
     notFound,
     unsatisfiableRange,
   );
@@ -91,7 +78,7 @@ export function assetRoutes(folder: string, { isGone, isErased }: Deletions): Ro
  * Redirects the URLs of finished models from before they moved to another location, since those URLs are permanent, too.
  * Does not check that the file exists there, but deleted models are not redirected.
  */
-export function movedAssetRoutes(assetsUrl: () => string, { isGone, isErased }: Deletions): Router {
+export function movedAssetRoutes(assetsUrl: () => string, deletions: Deletions): Router {
   const router = Router();
   const redirect: RequestHandler = (request, response, next) => {
     if (!/^(GET|HEAD)$/.test(request.method) || !assetPath.test(request.path)) return next();
@@ -101,6 +88,6 @@ export function movedAssetRoutes(assetsUrl: () => string, { isGone, isErased }: 
     // Limited, because the models may move again.
     response.set('cache-control', 'public, max-age=3600').redirect(302, target.href);
   };
-  router.use(embeddable, openCors, goneIfErased(isErased), goneIfDeleted(isGone), redirect, notFound);
+  router.use(embeddable, openCors, goneIfErased(deletions), goneIf(deletions.isGone), redirect, notFound);
   return router;
 }

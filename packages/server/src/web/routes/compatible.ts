@@ -5,7 +5,7 @@ import { type Request, type Response, Router } from 'express';
 import { z } from 'zod';
 import { findTask } from '../../data/jobs/job-store.js';
 import { assetUrl, type TaskRow } from '../../data/jobs/task.js';
-import { HttpError, sendJson, validated } from '../answers/responses.js';
+import { HttpError, noSuch, sendJson, validated } from '../answers/responses.js';
 import { callerOf } from '../guards/auth.js';
 import { imageBody, jsonBody, releaseBody } from '../guards/json-body.js';
 import { RequestsInProgress } from '../guards/requests-in-progress.js';
@@ -75,7 +75,7 @@ export function compatibleRoutes(services: Dependencies): Router {
       releaseBody(request, response);
       if (wantsAsync(request)) {
         const task = await findTask(db, accountId, id);
-        if (!task) throw new HttpError(404, 'not_found', 'No such job');
+        if (!task) throw noSuch('job');
         response.set({ 'preference-applied': 'respond-async', 'x-ht-compat': '1.0' });
         return sendJson(response, 202, generationOf(services, task));
       }
@@ -86,7 +86,7 @@ export function compatibleRoutes(services: Dependencies): Router {
 
   router.get('/:id', async (request, response) => {
     const task = await findTask(db, callerOf(response).accountId, request.params.id);
-    if (!task) throw new HttpError(404, 'not_found', 'No such job');
+    if (!task) throw noSuch('job');
     response.set('x-ht-compat', '1.0');
     sendJson(response, 200, generationOf(services, task));
   });

@@ -6,7 +6,7 @@ import { findTask } from '../../data/jobs/job-store.js';
 import { stateEvent, toTaskUpdated } from '../../data/jobs/task.js';
 import { endOfEvents, maxEventsRead, readEvents } from '../../data/webhooks/job-events.js';
 import { EventStream } from '../answers/event-stream.js';
-import { HttpError, validated } from '../answers/responses.js';
+import { noSuch, validated } from '../answers/responses.js';
 import { callerOf, refuseSandbox } from '../guards/auth.js';
 import type { Services } from './services.js';
 
@@ -39,7 +39,7 @@ export async function streamJobEvents(services: Dependencies, request: Request, 
   const { accountId } = callerOf(response);
   const last = lastEventId(request);
   const task = await findTask(db, accountId, String(request.params.id));
-  if (!task) throw new HttpError(404, 'not_found', 'No such job');
+  if (!task) throw noSuch('job');
   if (!isTerminal(task.status)) return stream(services, response, { accountId, jobId: task.id, after: last ?? '' });
   const logged = await readEvents(db, accountId, { jobId: task.id, after: '' });
   // The log of an old job is gone, and its state remains.

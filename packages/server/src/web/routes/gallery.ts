@@ -16,7 +16,7 @@ import {
 import { cancelOwn } from '../../data/jobs/lifecycle.js';
 import { retryJob } from '../../data/jobs/retry.js';
 import { shareModel, unshareModel } from '../../data/jobs/shares.js';
-import { HttpError, sendJson, validated } from '../answers/responses.js';
+import { HttpError, noSuch, sendJson, validated } from '../answers/responses.js';
 import { callerOf, refuseSandbox } from '../guards/auth.js';
 import { jsonBody } from '../guards/json-body.js';
 import { streamJobEvents } from './events.js';
@@ -55,8 +55,6 @@ function repeatKey(header: string | undefined): string | undefined {
   return validated(IdempotencyKey.optional().safeParse(header), repeatKeyHeader);
 }
 
-const notFound = () => new HttpError(404, 'not_found', 'No such job');
-
 /** The services that turn the row of a job into a response. */
 type Presented = Pick<Services, 'assetsUrl' | 'db' | 'jobEstimates' | 'jobStores'>;
 
@@ -88,7 +86,7 @@ function presenter({ assetsUrl, jobEstimates, jobStores, db }: Presented) {
 
   async function find(accountId: string, id: string): Promise<GalleryJob> {
     const row = await findGalleryJob(db, accountId, id);
-    if (!row) throw notFound();
+    if (!row) throw noSuch('job');
     return present(row);
   }
 
@@ -143,7 +141,7 @@ function addChanges(router: Router, services: Dependencies): void {
     const { accountId } = callerOf(response);
     await slots.deletions.run(accountId, response, async () => {
       const outcome = await deleteJob(db, id, currentTime(db), accountId);
-      if (outcome === 'unknown') throw notFound();
+      if (outcome === 'unknown') throw noSuch('job');
       if (outcome === 'in_progress') {
         throw new HttpError(
           409,
@@ -162,7 +160,7 @@ function addChanges(router: Router, services: Dependencies): void {
     const { accountId } = callerOf(response);
     const { id } = request.params;
     const { outcome, forgotten } = await cancelOwn(db, accountId, id, currentTime(db));
-    if (outcome === 'unknown') throw notFound();
+    if (outcome === 'unknown') throw noSuch('job');
     if (outcome === 'too_late') {
       throw new HttpError(409, 'not_cancelable', 'The job is finished, and cannot be canceled');
     }
@@ -178,7 +176,7 @@ function addSharing(router: Router, services: Presented): void {
   router.route('/:id/share').put(refuseSandbox, async (request, response) => {
     const { accountId } = callerOf(response);
     const { id } = request.params;
-    if (!(await shareModel(db, accountId, id))) throw new HttpError(404, 'not_found', 'No such model');
+    if (!(await shareModel(db, accountId, id))) throw noSuch('model');
     sendJson(response, 200, await find(accountId, id));
   });
 
@@ -197,7 +195,7 @@ function addRetries(router: Router, { db, slots, jobStores, onJobCreated }: Depe
     const retried = await slots.retries.run(accountId, response, () =>
       retryJob(jobStores, accountId, request.params.id, currentTime(db), { traceId, sampler, key }),
     );
-    if (retried === 'unknown') throw notFound();
+    if (retried === 'unknown') throw noSuch('job');
     if (retried === 'not_retryable') {
       const message =
         'The job is not finished, or its photo is gone: it is kept for 7 days after a failure, and after a success only with --keep-photos-days. Send the photo again';

@@ -15,7 +15,7 @@ import { createJob, createSandboxJob } from '../../data/jobs/create.js';
 import { findTask, listTasks } from '../../data/jobs/job-store.js';
 import { toTask } from '../../data/jobs/task.js';
 import { pollSeconds } from '../answers/job-estimates.js';
-import { HttpError, invalidCursor, sendJson, validated } from '../answers/responses.js';
+import { HttpError, invalidCursor, noSuch, sendJson, validated } from '../answers/responses.js';
 import { callerOf } from '../guards/auth.js';
 import { jsonBody } from '../guards/json-body.js';
 import type { Services } from './services.js';
@@ -94,7 +94,7 @@ export function jobRoutes(
 
   router.get('/:id', async (request, response) => {
     const task = await findTask(db, callerOf(response).accountId, request.params.id);
-    if (!task) throw new HttpError(404, 'not_found', 'No such job');
+    if (!task) throw noSuch('job');
     if (!isTerminal(task.status)) {
       response.set('retry-after', String(pollSeconds(task.status)));
       response.set(estimateHeaders(await jobEstimates.estimate(task)));

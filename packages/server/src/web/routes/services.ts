@@ -45,8 +45,6 @@ export interface Services {
   checkAssets: () => Promise<void>;
   /** True while an access to a stored file hangs. */
   filesHang: () => boolean;
-  /** Called when a job has been created. */
   onJobCreated: () => void;
-  /** Called when a job has been canceled. */
   onJobCanceled: () => void;
 }

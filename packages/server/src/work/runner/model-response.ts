@@ -1,7 +1,6 @@
 import { oneLine } from '@gen3d/schema';
 import { z } from 'zod';
 
-/** A response with the model in base64, or with its URL. */
 export const ModelResponse = z.object({
   data: z.tuple([z.object({ b64_json: z.string().nullish(), url: z.string().nullish() })]).rest(z.unknown()),
 });

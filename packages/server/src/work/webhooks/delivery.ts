@@ -33,7 +33,6 @@ export interface DeliveryOptions {
   endpoints: Endpoints;
   dispatcher: Dispatcher;
   assetsUrl: () => string;
-  /** Seconds before each retry. */
   retryDelays: readonly number[];
   /** Seconds before a ping. */
   pingDelay: number;
