@@ -19,7 +19,6 @@ export interface ModelLimits {
   readonly objects: number;
   /** Levels of the node tree. */
   readonly depth: number;
-  /** Bytes of the JSON. */
   readonly jsonBytes: number;
 }
 

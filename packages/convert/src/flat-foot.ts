@@ -13,7 +13,6 @@ export interface FlatFoot {
   readonly parts: readonly ModelPart[];
   /** The height of the part that was cut off. */
   readonly height: number;
-  /** The area of the foot. */
   readonly area: number;
   /** Whether the center of mass is far enough from the edge of the foot. */
   readonly stands: boolean;

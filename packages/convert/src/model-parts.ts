@@ -37,7 +37,6 @@ export interface ModelContent {
   readonly isRealSize: boolean;
 }
 
-/** A file that a conversion makes. */
 export interface ModelFile {
   readonly name: string;
   readonly bytes: Uint8Array;

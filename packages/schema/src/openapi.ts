@@ -4,7 +4,6 @@ import * as api from './index.js';
 import { maxLabelLength } from './label.js';
 import { samplerLimits } from './sampler.js';
 
-/** A JSON value. */
 type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
 type JsonObject = { readonly [key: string]: Json };
 

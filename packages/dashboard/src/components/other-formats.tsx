@@ -60,7 +60,6 @@ async function saveAs(
   return notes;
 }
 
-/** Downloads of the model in other formats. */
 export function OtherFormats(source: Source) {
   const [converting, setConverting] = useState<ModelFormat>();
   const { problem, run } = useAction();

@@ -58,7 +58,6 @@ export async function readSkeleton(
   };
 }
 
-/** Computes the size of a skeleton's weights, in bytes. */
 export const weightBytes = ({ weights }: Skeleton): number =>
   weights.reduce((sum, { dtype, shape }) => sum + shape.reduce((product, size) => product * size, itemSizes[dtype]), 0);
 

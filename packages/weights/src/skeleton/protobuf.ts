@@ -1,6 +1,5 @@
 // https://protobuf.dev/programming-guides/encoding
 
-/** One field of a message. */
 export interface Field {
   readonly number: number;
   readonly wireType: number;
