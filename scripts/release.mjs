@@ -2,12 +2,13 @@
 // them as a new user would. Works in a fresh clone. The folder also gets checksums, an SBOM and the list of licenses.
 // `npm run release` publishes what a dry run made, and builds nothing. Only the release workflow should do that: one of
 // its jobs runs the dry run, without the right to publish, and another one has the right, and installs nothing.
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { parseArgs } from 'node:util';
 import { Failed, main, start } from './processes.mjs';
-import { codePackages, packAll } from './release/pack.mjs';
+import { packAll } from './release/pack.mjs';
 import { publish, releaseLists } from './release/publish.mjs';
+import { releaseProblems, withoutRepository } from './release/releasable.mjs';
 import { requireNode, root } from './repository.mjs';
 
 /** @typedef {import('./release/pack.mjs').Packed} Packed */
@@ -49,33 +50,9 @@ await main(async (atEnd) => {
   console.log(`\n${folder} has ${all.length} packages, SHA256SUMS, sbom.cdx.json and licenses.txt.`);
 });
 
-/** Needs no installed packages. @throws {Failed} naming everything that a release lacks */
+/** @throws {Failed} naming everything that a release lacks */
 async function requireReleasable() {
-  const manifestOf = (/** @type {string} */ folder) =>
-    JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8'));
-  const { version } = manifestOf('packages/cli');
-  const problems = codePackages
-    .filter((folder) => manifestOf(folder).version !== version)
-    .map((folder) => `${folder} has the version ${manifestOf(folder).version}, and packages/cli has ${version}.`);
-
-  const changelog = readFileSync(join(root, 'packages/cli/CHANGELOG.md'), 'utf8');
-  if (!changelog.includes(`\n## ${version}`)) problems.push(`packages/cli/CHANGELOG.md has no entry "## ${version}".`);
-
-  const server = JSON.parse(readFileSync(join(root, 'server.json'), 'utf8'));
-  const { mcpName } = manifestOf('packages/cli');
-  if (server.name !== mcpName) problems.push(`server.json has the name ${server.name}, and packages/cli ${mcpName}.`);
-  for (const one of [server, ...server.packages]) {
-    if (one.version !== version)
-      problems.push(`server.json has the version ${one.version}, and packages/cli has ${version}.`);
-  }
-
-  const engine = manifestOf('packages/engine');
-  const runtime = engine.devDependencies['onnxruntime-node'];
-  for (const [name, wanted] of Object.entries(engine.optionalDependencies)) {
-    if (wanted !== runtime)
-      problems.push(`packages/engine needs ${name} ${wanted}, and onnxruntime-node is ${runtime}.`);
-  }
-
+  const problems = releaseProblems();
   const { stdout: changes } = await start('git', ['status', '--porcelain'], { cwd: root, stdio: 'pipe' }).ended;
   if (changes !== '') problems.push(`There are uncommitted changes:\n${changes}`);
   if (problems.length > 0) throw new Failed(problems.join('\n'));
@@ -87,10 +64,7 @@ async function requireReleasable() {
  * @param {readonly Packed[]} packages in the order in which they are published
  */
 function firstReleaseNotes(packages) {
-  const manifests = [...codePackages, 'models/gen3d-base', 'models/isnet'].map((path) =>
-    JSON.parse(readFileSync(join(root, path, 'package.json'), 'utf8')),
-  );
-  const without = manifests.filter(({ repository }) => !repository?.url).map(({ name }) => name);
+  const without = withoutRepository();
   return [
     ...(without.length > 0 ? [`Provenance needs "repository" in ${without.join(', ')}.`] : []),
     'The first time, publish by hand, in this order:',

@@ -9,7 +9,7 @@ export const codePackages = ['schema', 'sdk', 'engine', 'weights', 'convert', 's
   (name) => `packages/${name}`,
 );
 /** Folders of the packages with networks, whose versions change only with their files. */
-const modelPackages = ['models/gen3d-base', 'models/isnet'];
+export const modelPackages = ['models/gen3d-base', 'models/isnet'];
 
 /** @typedef {{ name: string, version: string, tarball: string }} Packed */
 
@@ -64,6 +64,8 @@ const runtimeFolder = () => join(dirname(requireFrom('engine').resolve('onnxrunt
 async function packRuntime(platform, destination) {
   const source = runtimeFolder();
   const original = JSON.parse(readFileSync(join(source, 'package.json'), 'utf8'));
+  // npm accepts provenance only for a package that names the repository it was made in.
+  const { repository } = JSON.parse(readFileSync(join(root, 'packages/engine/package.json'), 'utf8'));
   const [os = '', cpu = ''] = platform.split('-');
   // CUDA exists for Linux x64 only. There, users may run the script themselves.
   const withCuda = platform === 'linux-x64';
@@ -81,6 +83,7 @@ async function packRuntime(platform, destination) {
       description: `onnxruntime-node ${original.version} for ${os} ${cpu}, without its install script`,
       license: original.license,
       homepage: 'https://onnxruntime.ai',
+      ...(repository && { repository }),
       engines: { node: '>=20.19' },
       os: [os],
       cpu: [cpu],
