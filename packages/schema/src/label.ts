@@ -35,18 +35,22 @@ const photoExtension = new RegExp(`(\\${photoExtensions.join('|\\')})$`, 'i');
 
 /**
  * Returns a file name for a job that is valid on every system: the job's label without the extension of a photo, or its
- * id.
+ * id. It never leads to another folder, even if a server sends another text than an id.
  *
  * @param suffix follows the name, for example `.glb`. For an image it is more than an extension, because the photo may
  *   have that name
  */
 export function fileNameOf({ label, task_id }: { label?: string | null; task_id: string }, suffix: string): string {
-  let name = (label ?? '')
+  return `${asFileName(label ?? '') || asFileName(task_id)}${suffix}`;
+}
+
+function asFileName(text: string): string {
+  let name = text
     .replace(photoExtension, '')
     .replace(/[\p{Cc}<>:"/\\|?*]+/gu, '-')
     .replace(/^[\s.-]+|[\s.]+$/g, '')
     .replace(/^(con|prn|aux|nul|com\d|lpt\d)(?=\.|$)/i, '$1_');
   const encoder = new TextEncoder();
   while (encoder.encode(name).length > maxNameBytes) name = Array.from(name).slice(0, -1).join('');
-  return `${name || task_id}${suffix}`;
+  return name;
 }

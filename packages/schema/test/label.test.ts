@@ -25,3 +25,8 @@ test.each([
 ])('the model of a job with the label %j is written to %s', (label, name) => {
   expect(fileNameOf(job(label), '.glb')).toBe(name);
 });
+
+test('a server cannot choose the folder of a download with the id of a job', () => {
+  expect(fileNameOf({ label: null, task_id: '../../.profile' }, '.glb')).toBe('profile.glb');
+  expect(fileNameOf({ label: null, task_id: 'C:\\Users\\a' }, '.glb')).toBe('C-Users-a.glb');
+});
