@@ -10,6 +10,7 @@ import { currentTime, type Time } from '../db/time.js';
 import { advisoryLock, forNoKeyUpdate, transaction } from '../db/transaction.js';
 import type { Action } from './audit-log.js';
 import { balanceOf, credit } from './ledger.js';
+import { AccountDeletedError } from './quotas.js';
 import { isFree } from './rates.js';
 
 export type Account = Selectable<Tables['accounts']>;
@@ -115,11 +116,13 @@ export async function findAccount(db: Queryable, id: string): Promise<Account | 
 
 /**
  * Locks an account until the transaction ends: it is not deleted meanwhile, and another transaction with this lock waits.
- * @throws if it was deleted
+ * @throws {AccountDeletedError} if it was deleted
  */
 export async function lockAccount(trx: Queryable, id: string): Promise<void> {
   const account = trx.selectFrom('accounts').select('id').where('id', '=', id).where('deleted_at', 'is', null);
-  await account.$call(forNoKeyUpdate(trx)).executeTakeFirstOrThrow();
+  await account
+    .$call(forNoKeyUpdate(trx))
+    .executeTakeFirstOrThrow(() => new AccountDeletedError('The account was deleted'));
 }
 
 /**

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { newAccount, temporaryDatabase } from '../../../test/kit.js';
 import { KeyRing } from '../../base/server-key.js';
 import { deleteAccount } from '../accounts/accounts.js';
+import { AccountDeletedError } from '../accounts/quotas.js';
 import { transaction } from '../db/transaction.js';
 import { Endpoints, SecretBox } from './endpoints.js';
 
@@ -14,9 +15,31 @@ test('an account that is deleted while it sets an endpoint has none', async () =
     const put = () => endpoints.put(account, 'https://example.com/hook', 1);
     const remove = () => transaction(db, (trx) => deleteAccount(trx, account, 2));
     await Promise.allSettled(i % 2 ? [put(), remove()] : [remove(), put()]);
-    await expect(put()).rejects.toThrow();
+    await expect(put()).rejects.toThrow(AccountDeletedError);
   }
   expect(await db.selectFrom('webhook_endpoints').selectAll().execute()).toEqual([]);
+});
+
+test('an endpoint can be set while it is deleted', async () => {
+  const db = await temporaryDatabase();
+  const endpoints = new Endpoints(db, box);
+  const account = await newAccount(db);
+  for (let i = 0; i < 50; i++) {
+    const put = () => endpoints.put(account, `https://example.com/${i}`, 1);
+    await Promise.all([put(), endpoints.remove(account), put(), endpoints.remove(account)]);
+  }
+});
+
+test('the secret of an endpoint stays when its URL changes', async () => {
+  const db = await temporaryDatabase();
+  const endpoints = new Endpoints(db, box);
+  const account = await newAccount(db);
+  const { secret } = await endpoints.put(account, 'https://example.com/a', 1, 'final');
+  expect(await endpoints.put(account, 'https://example.com/b', 2)).toEqual({
+    url: 'https://example.com/b',
+    events: 'final',
+  });
+  expect(await endpoints.find(account)).toMatchObject({ url: 'https://example.com/b', secret, events: 'final' });
 });
 
 const box = new SecretBox(new KeyRing([randomBytes(32)]));

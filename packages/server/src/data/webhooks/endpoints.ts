@@ -78,25 +78,17 @@ export class Endpoints {
     return transaction(this.#db, async (trx) => {
       // Otherwise, the endpoint of an account that is deleted meanwhile would stay.
       await lockAccount(trx, accountId);
-      const { numInsertedOrUpdatedRows } = await trx
+      // One statement, because the endpoint may be deleted meanwhile.
+      const stored = await trx
         .insertInto('webhook_endpoints')
-        .values({
-          account_id: accountId,
-          url,
-          sealed_secret,
-          ...finalOnly,
-          created_at: now,
-        })
-        .onConflict((conflict) => conflict.doNothing())
+        .values({ account_id: accountId, url, sealed_secret, ...finalOnly, created_at: now })
+        .onConflict((conflict) =>
+          conflict.column('account_id').doUpdateSet({ url, ...finalOnly, failing_since: null, paused_until: null }),
+        )
+        .returning(['sealed_secret', 'final_only'])
         .executeTakeFirstOrThrow();
-      if (numInsertedOrUpdatedRows === 1n) return { url, secret, ...eventsOf(finalOnly?.final_only ?? 0) };
-      const { final_only } = await trx
-        .updateTable('webhook_endpoints')
-        .set({ url, ...finalOnly, failing_since: null, paused_until: null })
-        .where('account_id', '=', accountId)
-        .returning('final_only')
-        .executeTakeFirstOrThrow();
-      return { url, ...eventsOf(final_only) };
+      const isNew = stored.sealed_secret === sealed_secret;
+      return { url, ...(isNew && { secret }), ...eventsOf(stored.final_only) };
     });
   }
 
