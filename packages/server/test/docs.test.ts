@@ -92,14 +92,22 @@ test('an unknown page and another method get the 403 of all unknown routes', asy
   expect((await fetch(`${server.url}/docs`, { method: 'POST' })).status).toBe(403);
 });
 
-test('no Host makes a page much larger', async () => {
+/** Reads a page from a server that accepts every Host. */
+async function readAs(host: string, path: string): Promise<string> {
   const { port } = await startServer({ host: '0.0.0.0' });
-  const [response] = await once(
-    get({ host: '127.0.0.1', port, path: '/docs', headers: { host: "$'".repeat(100) } }),
-    'response',
-  );
+  const [response] = await once(get({ host: '127.0.0.1', port, path, headers: { host } }), 'response');
   let text = '';
   for await (const part of response.setEncoding('utf8')) text += part;
   expect(response.statusCode).toBe(200);
+  return text;
+}
+
+test('no Host makes a page much larger', async () => {
+  const text = await readAs("$'".repeat(100), '/docs');
   expect(text.length).toBeLessThan(2 * (await read('/docs')).text.length);
+});
+
+test('a Host with quotes does not add an attribute to a link', async () => {
+  const text = await readAs('x"onmouseover="alert(1)', '/docs/sdk');
+  expect(text).toContain('href="http://x&#34;onmouseover=&#34;alert(1)"');
 });

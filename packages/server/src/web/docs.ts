@@ -69,9 +69,9 @@ export function docs({ publicUrl }: Pick<Config, 'publicUrl'>): Router {
     if (template === undefined) return next();
     const page = name === 'search' ? template.replace('<!-- results -->', () => results(sections, query.q)) : template;
     const address = publicUrl ?? `${protocol}://${host}`;
-    // The origin of a valid URL contains nothing that HTML would take for markup. Its host may contain $', of which
-    // `replaceAll` would make a copy of the page if it was not the result of a function.
-    const { origin } = new URL(URL.canParse(address) ? address : exampleAddress);
+    // The host of a valid URL may contain quotes, and also $', of which `replaceAll` would make a copy of the page if it
+    // was not the result of a function.
+    const origin = escapeHtml(new URL(URL.canParse(address) ? address : exampleAddress).origin);
     response.type('html').send(page.replaceAll(exampleAddress, () => origin));
   });
   router.use(express.static(folder, { index: false, redirect: false, cacheControl: false }));
