@@ -1,12 +1,13 @@
 import { forbiddenBody, type InsufficientBalanceBody, limits, tooManyRequestsBody } from '@gen3d/schema';
 import type { ErrorRequestHandler, Response } from 'express';
 import type { Logger } from 'pino';
-import { isDiskFull, isStorageUnavailable } from '../../base/errors.js';
+import { AdminError, isDiskFull, isStorageUnavailable } from '../../base/errors.js';
 import { QueueFullError } from '../../base/fair-shares.js';
 import { toUsd } from '../../base/money.js';
 import { AccountDeletedError, QuotaError } from '../../data/accounts/quotas.js';
 import { isUnavailable } from '../../data/db/unavailable.js';
 import { InsufficientBalanceError, TooManyOpenJobsError } from '../../data/jobs/create.js';
+import { BundleRefusal } from '../../work/bundles/bundle-manager.js';
 import { HttpError, sendJson, TooManyRequestsError } from './responses.js';
 
 /** Turns every error that a handler throws into a response. */
@@ -20,8 +21,7 @@ export function errorHandler(log: Logger): ErrorRequestHandler {
       response.set('retry-after', String(Math.ceil(retryAfterSeconds)));
       return void sendJson(response, 429, tooManyRequestsBody);
     }
-    const refusal =
-      error instanceof HttpError ? error : error instanceof QuotaError ? quotaExceeded(error) : malformedRequest(error);
+    const refusal = refusalOf(error);
     if (refusal) return void send(response, refusal);
     const { requestId, traceId } = response.locals;
     // An unavailable database has its own log line, and the request is logged with its 503.
@@ -46,11 +46,15 @@ function insufficientBalance({ balance, message }: InsufficientBalanceError): In
   };
 }
 
-const quotaExceeded = ({ message, retryAfterSeconds }: QuotaError): HttpError =>
-  new HttpError(429, 'quota_exceeded', message, { 'retry-after': String(retryAfterSeconds) });
-
-/** Recognizes errors that Express throws because of the request, such as a path that cannot be decoded. */
-function malformedRequest(error: unknown): HttpError | undefined {
+/** Returns the response to a request that cannot be served, if the error says so. */
+function refusalOf(error: unknown): HttpError | undefined {
+  if (error instanceof HttpError) return error;
+  if (error instanceof QuotaError) {
+    return new HttpError(429, 'quota_exceeded', error.message, { 'retry-after': String(error.retryAfterSeconds) });
+  }
+  if (error instanceof AdminError) return new HttpError(409, 'invalid_request', error.message);
+  if (error instanceof BundleRefusal) return new HttpError(400, 'invalid_request', error.message);
+  // Express throws errors with a status because of the request, such as for a path that cannot be decoded.
   if (typeof error !== 'object' || error === null) return undefined;
   const { status } = error as { status?: unknown };
   if (typeof status !== 'number' || status < 400 || status > 499) return undefined;

@@ -1,8 +1,7 @@
 import { isStorable, notStorable } from '@gen3d/schema';
 import { Router } from 'express';
 import { z } from 'zod';
-import { BundleRefusal } from '../../work/bundles/bundle-manager.js';
-import { HttpError, sendJson, validated } from '../answers/responses.js';
+import { sendJson, validated } from '../answers/responses.js';
 import { jsonBody } from '../guards/json-body.js';
 import type { Services } from '../routes/services.js';
 import { auditRequest } from './audit-request.js';
@@ -10,12 +9,6 @@ import { auditRequest } from './audit-request.js';
 const Named = z.object({ name: z.string().min(1).max(200).refine(isStorable, notStorable) });
 
 const nameIn = (body: unknown): string => validated(Named.safeParse(body)).name;
-
-async function asHttpError(action: Promise<void>): Promise<void> {
-  await action.catch((error: unknown) => {
-    throw error instanceof BundleRefusal ? new HttpError(400, 'invalid_request', error.message) : error;
-  });
-}
 
 /**
  * Serves `/dashboard/api/operator/bundles`: the bundles of this machine. Its responses are `BundleOverview`. Bundles
@@ -28,7 +21,7 @@ export function bundleRoutes(services: Pick<Services, 'db' | 'bundleManager' | '
   router.post('/pull', jsonBody(services), async (request, response) => {
     const name = nameIn(request.body);
     await auditRequest(response, db, { action: 'bundle pull', subject: name });
-    await asHttpError(bundleManager.pull(name));
+    await bundleManager.pull(name);
     sendJson(response, 202, await bundleManager.overview());
   });
 
@@ -41,7 +34,7 @@ export function bundleRoutes(services: Pick<Services, 'db' | 'bundleManager' | '
   router.post('/use', jsonBody(services), async (request, response) => {
     const name = nameIn(request.body);
     await auditRequest(response, db, { action: 'bundle use', subject: name });
-    await asHttpError(bundleManager.use(name));
+    await bundleManager.use(name);
     sendJson(response, 200, await bundleManager.overview());
   });
   return router;

@@ -4,7 +4,6 @@ import type { OperatorAccountList, Overview } from '@gen3d/schema/dashboard';
 import { Router } from 'express';
 import { z } from 'zod';
 import { cached, counting } from '../../base/cached.js';
-import { AdminError } from '../../base/errors.js';
 import { maxUsd, toMicroUsd, toUsd } from '../../base/money.js';
 import { dayMs, isoTime } from '../../base/time.js';
 import { version } from '../../base/version.js';
@@ -16,7 +15,7 @@ import { transaction } from '../../data/db/transaction.js';
 import { accountsWithOpenJobs, finishedJobsByStatus, oldestOpenJob, openJobsByStatus } from '../../data/jobs/counts.js';
 import { type LiveRunner, liveRunners } from '../../data/runners/registry.js';
 import { outboxCounts } from '../../data/webhooks/outbox.js';
-import { HttpError, noSuch, sendJson, validated } from '../answers/responses.js';
+import { noSuch, sendJson, validated } from '../answers/responses.js';
 import { jsonBody } from '../guards/json-body.js';
 import type { Services } from '../routes/services.js';
 import { auditRequest } from './audit-request.js';
@@ -33,11 +32,6 @@ const operatorCursors = 'operator';
 
 const AccountSearch = z.object({ search: Name.optional(), cursor: z.string().optional() });
 const pageSize = 50;
-
-/** Answers a refused action with its reason. */
-function conflict(error: unknown): never {
-  throw error instanceof AdminError ? new HttpError(409, 'invalid_request', error.message) : error;
-}
 
 const shownRunner = (runner: LiveRunner): Overview['runners'][number] => ({
   runner_id: runner.id,
@@ -113,9 +107,7 @@ function addAccountChanges(router: Router, services: Pick<Services, 'config' | '
   const { config, db } = services;
   router.post('/accounts', jsonBody(services), async (request, response) => {
     const body = validated(NewAccount.safeParse(request.body));
-    const account = await openAccount(db, config, body, (trx, action) => auditRequest(response, trx, action)).catch(
-      conflict,
-    );
+    const account = await openAccount(db, config, body, (trx, action) => auditRequest(response, trx, action));
     sendJson(response, 201, account);
   });
 
@@ -128,7 +120,7 @@ function addAccountChanges(router: Router, services: Pick<Services, 'config' | '
       const credit = { action: 'account credit', subject: id, detail: `${usd} USD` } as const;
       if (after?.isNew) await auditRequest(response, trx, credit);
       return after;
-    }).catch(conflict);
+    });
     if (credited === undefined) throw noSuch('account');
     sendJson(response, 200, { account_id: id, balance_usd: toUsd(credited.balance) });
   });
