@@ -1,3 +1,4 @@
+import { escapeHtml } from '@gen3d/schema/rules';
 import { strToU8, zipSync } from 'fflate';
 import { floatText, type ModelContent, type ModelFile, type ModelMaterial, toSrgb } from './model-parts.js';
 import { isCollapsed, type WeldedMesh, weld } from './weld.js';
@@ -54,8 +55,6 @@ const relationships = (targets: readonly (readonly [type: string, path: string])
 ${targets.map(([type, path], index) => `<Relationship Id="r${index}" Type="${type}" Target="/${path}"/>\n`).join('')}</Relationships>
 `);
 
-const escaped = (text: string) => text.replace(/[<>&"]/g, (character) => `&#${character.charCodeAt(0)};`);
-
 /** Ids: one per material for its texture, then one per part for its colors, then the object's. */
 function describeModel(model: ModelContent, textures: readonly (ModelFile | undefined)[]): string {
   const mesh = weld(model.parts);
@@ -87,7 +86,7 @@ function describeModel(model: ModelContent, textures: readonly (ModelFile | unde
     });
   });
   return `${xml}<model unit="millimeter" xml:lang="en-US" xmlns="${schemas}/core/2015/02" xmlns:m="${schemas}/material/2015/02">
-<metadata name="Description">${escaped(model.credits.join('; '))}</metadata>
+<metadata name="Description">${escapeHtml(model.credits.join('; '))}</metadata>
 <resources>
 ${resources.join('')}${colors.join('')}<object id="${objectId}" type="model" pid="${firstColors}" pindex="0"><mesh>
 <vertices>

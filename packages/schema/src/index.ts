@@ -2,7 +2,6 @@ export * from './balance.js';
 export * from './errors.js';
 export * from './events.js';
 export * from './job-request.js';
-export { ImageUrl } from './job-request.js';
 export { cleanLabel, maxLabelLength } from './label.js';
 export { Name } from './name.js';
 export * from './rules.js';

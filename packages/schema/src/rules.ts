@@ -10,6 +10,6 @@ export * from './lifecycle.js';
 export { limits } from './limits.js';
 export * from './real-size.js';
 export * from './sampler.js';
-export { oneLine } from './text.js';
+export { escapeHtml, oneLine } from './text.js';
 export * from './warnings.js';
 export * from './webhooks.js';

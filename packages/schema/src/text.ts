@@ -18,6 +18,10 @@ export function quoted(text: string): string {
   return start.length < text.length ? `${start}…` : text;
 }
 
+/** Escapes text for HTML or XML, also for the value of an attribute. */
+export const escapeHtml = (text: string): string =>
+  text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+
 /** Counts characters (code points), as PostgreSQL and JSON Schema do. */
 export const characterCount = (text: string): number => Array.from(text).length;
 

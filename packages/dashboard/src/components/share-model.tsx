@@ -1,8 +1,7 @@
 import type { GalleryJob } from '@gen3d/schema/dashboard';
+import { escapeHtml } from '@gen3d/schema/rules';
 import { useSession } from '../session.js';
 import { Button, CopyButton } from './buttons.js';
-
-const escapeHtml = (text: string) => text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 
 /** Embeds the model in another website. The script is the release that model-viewer's own documentation names. */
 const embedCode = (glb: string, poster: string | undefined, name: string) =>

@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
+import { escapeHtml } from '@gen3d/schema';
 import { openApiDocument } from '@gen3d/schema/openapi';
 import express, { type RequestHandler, Router } from 'express';
 import type { Config } from '../config.js';
-import { escapeHtml } from './answers/responses.js';
 
 /** Restricts the pages: they have no scripts, one form, and load only this server's style sheet and pictures. */
 const contentSecurityPolicy =

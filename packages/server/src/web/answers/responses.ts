@@ -81,10 +81,6 @@ export const routeNotFound: RequestHandler = () => {
   throw noSuch('route');
 };
 
-/** Escapes text for a page, or for the value of an attribute. */
-export const escapeHtml = (text: string): string =>
-  text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
-
 export const noStore: RequestHandler = (_request, response, next) => {
   response.setHeader('cache-control', 'no-store');
   next();

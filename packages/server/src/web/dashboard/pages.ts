@@ -1,11 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
+import { escapeHtml } from '@gen3d/schema';
 import express, { type RequestHandler, Router } from 'express';
 import { z } from 'zod';
 import { findShare } from '../../data/jobs/shares.js';
 import { assetUrl } from '../../data/jobs/task.js';
-import { escapeHtml, HttpError } from '../answers/responses.js';
+import { HttpError } from '../answers/responses.js';
 import type { RouteGroup } from '../mount.js';
 import type { Services } from '../routes/services.js';
 
