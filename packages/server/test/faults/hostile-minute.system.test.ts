@@ -4,8 +4,9 @@ import { limits, publicTestKey } from '@gen3d/schema';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { loadConfig } from '../../src/config.js';
-import { rowBounds } from '../../src/data/accounts/quotas.js';
+import type { quotas } from '../../src/data/accounts/quotas.js';
 import type { Db } from '../../src/data/db/database.js';
+import type { Tables } from '../../src/data/db/tables.js';
 import { limitEvents } from '../../src/data/webhooks/dead-letters.js';
 import { limitJobEvents } from '../../src/data/webhooks/job-events.js';
 import { openAdmin } from '../../src/index.js';
@@ -13,6 +14,43 @@ import { type AtEnd, startServer, type TestServer } from '../kit.js';
 import { openDatabase } from '../open-database.js';
 
 // Plays what an account may send in a minute, without waiting for it. Each value is as long as it may be.
+
+/** The limit on the rows of a table: a quota of each account, or one row per thing of which there are few. */
+type RowBound =
+  | { quota: keyof typeof quotas }
+  | {
+      onePer:
+        | 'account'
+        | "account's day"
+        | 'job with a model'
+        | "operator's action"
+        | 'process'
+        | 'instance'
+        | 'installation';
+    };
+
+/**
+ * States the bound of each table. This does not compile until a new table is listed here.
+ */
+const rowBounds = {
+  accounts: { onePer: "operator's action" },
+  api_keys: { quota: 'apiKeys' },
+  ledger: { onePer: 'job with a model' },
+  spend_days: { onePer: "account's day" },
+  // The quota is for jobs without a model. Those with one are limited by inference, and expire after 90 days.
+  jobs: { quota: 'jobsWithoutModel' },
+  // Deletions of jobs without a model are forgotten after a week.
+  deleted_jobs: { onePer: 'job with a model' },
+  runners: { onePer: 'process' },
+  rates: { onePer: 'instance' },
+  webhook_endpoints: { onePer: 'account' },
+  job_events: { quota: 'events' },
+  outbox: { quota: 'events' },
+  webhook_deliveries: { quota: 'deliveries' },
+  dashboard_tokens: { quota: 'sessions' },
+  audit_log: { onePer: "operator's action" },
+  clean_up: { onePer: 'installation' },
+} as const satisfies Record<keyof Tables, RowBound>;
 
 const { rateLimit } = loadConfig({}, {});
 if (rateLimit === 'off') throw new Error('The default has no rate limit');

@@ -2,7 +2,6 @@ import { sql } from 'kysely';
 import { cached } from '../../base/cached.js';
 import { dayMs } from '../../base/time.js';
 import type { Queryable } from '../db/database.js';
-import type { Tables } from '../db/tables.js';
 import type { Time } from '../db/time.js';
 
 /**
@@ -27,44 +26,6 @@ export const quotas = {
   /** Logged attempts at deliveries. A job causes about ten. */
   deliveries: 500,
 } as const;
-
-/** The limit on the rows of a table: a quota of each account, or one row per thing of which there are few. */
-type RowBound =
-  | { quota: keyof typeof quotas }
-  | {
-      onePer:
-        | 'account'
-        | "account's day"
-        | 'job with a model'
-        | "operator's action"
-        | 'process'
-        | 'instance'
-        | 'installation';
-    };
-
-/**
- * States the bound of each table. This does not compile until a new table is listed here. `hostile-minute.system.test.ts`
- * fills each table as fast as requests are permitted.
- */
-export const rowBounds = {
-  accounts: { onePer: "operator's action" },
-  api_keys: { quota: 'apiKeys' },
-  ledger: { onePer: 'job with a model' },
-  spend_days: { onePer: "account's day" },
-  // The quota is for jobs without a model. Those with one are limited by inference, and expire after 90 days.
-  jobs: { quota: 'jobsWithoutModel' },
-  // Deletions of jobs without a model are forgotten after a week.
-  deleted_jobs: { onePer: 'job with a model' },
-  runners: { onePer: 'process' },
-  rates: { onePer: 'instance' },
-  webhook_endpoints: { onePer: 'account' },
-  job_events: { quota: 'events' },
-  outbox: { quota: 'events' },
-  webhook_deliveries: { quota: 'deliveries' },
-  dashboard_tokens: { quota: 'sessions' },
-  audit_log: { onePer: "operator's action" },
-  clean_up: { onePer: 'installation' },
-} as const satisfies Record<keyof Tables, RowBound>;
 
 /** The account has reached one of its quotas. The message addresses its owner. */
 export class QuotaError extends Error {
