@@ -19,16 +19,13 @@ export async function lockTurns(trx: Queryable, accountId: string): Promise<void
   await trx.selectFrom('accounts').select('id').where('id', '=', accountId).$call(forNoKeyUpdate(trx)).execute();
 }
 
+const turnsOfOpenJobs = (db: Queryable, accountId: string) =>
+  db.selectFrom('jobs').select('turn').where('account_id', '=', accountId).where('finished_at', 'is', null);
+
 /** Computes the turn of the account's next job. */
 export function nextTurn(db: Queryable, accountId: string) {
   // `order by ... limit 1` instead of `max()`, so that each subquery is one step in an index.
-  const ofOpenJobs = db
-    .selectFrom('jobs')
-    .select('turn')
-    .where('account_id', '=', accountId)
-    .where('finished_at', 'is', null)
-    .orderBy('turn', 'desc')
-    .limit(1);
+  const ofOpenJobs = turnsOfOpenJobs(db, accountId).orderBy('turn', 'desc').limit(1);
   const ofStartedJobs = db.selectFrom('accounts').select('turn').where('id', '=', accountId);
   const highestStarted = db.selectFrom('accounts').select('turn').orderBy('turn', 'desc').limit(1);
   // One subquery for each of the two partial indexes.
@@ -52,22 +49,12 @@ export function nextTurn(db: Queryable, accountId: string) {
 
 /** Counts the account's unfinished jobs, up to `limit`. */
 export function openJobs(db: Queryable, accountId: string, limit: number) {
-  const open = db
-    .selectFrom('jobs')
-    .select('turn')
-    .where('account_id', '=', accountId)
-    .where('finished_at', 'is', null)
-    .limit(limit);
-  return sql<number>`(select count(*) from ${open} as open_jobs)`;
+  return sql<number>`(select count(*) from ${turnsOfOpenJobs(db, accountId).limit(limit)} as open_jobs)`;
 }
 
 /** Whether the account has at least `count` unfinished jobs. An offset reads the index at half the cost of a count. */
 export function hasOpenJobs(db: Queryable, accountId: string, count: number) {
-  const last = db
-    .selectFrom('jobs')
-    .select('turn')
-    .where('account_id', '=', accountId)
-    .where('finished_at', 'is', null)
+  const last = turnsOfOpenJobs(db, accountId)
     .limit(1)
     .offset(count - 1);
   return sql<boolean>`exists ${last}`;

@@ -66,8 +66,7 @@ export function ledgerRoutes({ db, cursors }: Pick<Services, 'db' | 'cursors'>):
 /** Serves `/dashboard/api/quotas`: how much the account has stored, and how much it may store. */
 export function quotaRoutes({ db, jobStores }: Pick<Services, 'db' | 'jobStores'>): Router {
   const { maxOpenJobs, maxJobsPerDay, withoutModel } = jobStores;
-  const router = Router();
-  router.get('/', async (_request, response) => {
+  return Router().get('/', async (_request, response) => {
     const { accountId } = callerOf(response);
     const { today, open, keys } = await quotaUse(db, accountId, maxOpenJobs);
     sendJson(response, 200, {
@@ -77,7 +76,6 @@ export function quotaRoutes({ db, jobStores }: Pick<Services, 'db' | 'jobStores'
       api_keys: { used: keys, max: quotas.apiKeys },
     } satisfies QuotaList);
   });
-  return router;
 }
 
 const NewKey = z.object({ name: Name });

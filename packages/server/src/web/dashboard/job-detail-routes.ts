@@ -42,7 +42,7 @@ export function jobDetailRoutes({
     if (!job) throw noSuch('job');
     if (job.status === 'SUCCEEDED' && config.keepPhotosDays === undefined) return void response.status(204).end();
     await slots.files.run(accountId, response, async () => {
-      const photo = await files.inputs.open(request.params.id).catch(ifMissing);
+      const photo = await files.inputs.open(request.params.id).catch(ifNoPhoto);
       if (!photo) return void response.status(204).end();
       // Users choose the bytes, so a browser must not interpret them as a page, even if it opens this URL.
       response.setHeader('x-content-type-options', 'nosniff');
@@ -56,6 +56,6 @@ export function jobDetailRoutes({
   return router;
 }
 
-function ifMissing(error: unknown): undefined {
+function ifNoPhoto(error: unknown): undefined {
   if (!(error instanceof UnreadableImageError && error.isMissing)) throw error;
 }

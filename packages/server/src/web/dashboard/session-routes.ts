@@ -1,10 +1,10 @@
 import { publicTestKey } from '@gen3d/schema';
 import type { Session } from '@gen3d/schema/dashboard';
-import { type Request, type RequestHandler, type Response, Router } from 'express';
+import { type Request, type RequestHandler, Router } from 'express';
 import { z } from 'zod';
 import type { Config } from '../../config.js';
 import { findAccount, listAccounts } from '../../data/accounts/accounts.js';
-import { type Identity, sessionMs } from '../../data/accounts/dashboard-tokens.js';
+import { type DashboardTokens, type Identity, sessionMs } from '../../data/accounts/dashboard-tokens.js';
 import { HttpError, noSuch, sendJson, validated } from '../answers/responses.js';
 import type { Caller } from '../guards/auth.js';
 import { clientOf } from '../guards/client-address.js';
@@ -60,8 +60,7 @@ export function sessionRoutes(
   };
 
   router.get('/', async (request, response) => {
-    const token = sessionTokenOf(request, config);
-    const identity = token === undefined ? undefined : await tokens.identify(token);
+    const identity = await identify(request, config, tokens);
     sendJson(response, 200, await describeSession(identity, request.query.account));
   });
 
@@ -84,7 +83,7 @@ export function sessionRoutes(
       keyUse.record(keyId);
     }
     const token = await tokens.issueSession(keyId);
-    setSessionCookie(request, response, config, token);
+    response.cookie(nameFor(request, config), token, { ...options(request, config), maxAge: sessionMs });
     const identity = await tokens.identify(token);
     if (!identity) throw new Error('the new session was not found');
     sendJson(response, 200, await describeSession(identity));
@@ -93,7 +92,7 @@ export function sessionRoutes(
   router.delete('/', async (request, response) => {
     const token = sessionTokenOf(request, config);
     if (token !== undefined) await tokens.endSession(token);
-    clearSessionCookie(request, response, config);
+    response.clearCookie(nameFor(request, config), options(request, config));
     response.status(204).end();
   });
   return router;
@@ -105,8 +104,7 @@ export function requireSession({
   dashboardTokens: tokens,
 }: Pick<Services, 'config' | 'dashboardTokens'>): RequestHandler {
   return async (request, response, next) => {
-    const token = sessionTokenOf(request, config);
-    const identity = token === undefined ? undefined : await tokens.identify(token);
+    const identity = await identify(request, config, tokens);
     if (!identity) throw new HttpError(401, 'not_signed_in', 'You are not signed in, or your session has ended');
     response.locals.identity = identity;
     next();
@@ -156,15 +154,12 @@ export function sessionTokenOf(request: Request, config: Config): string | undef
   throw new HttpError(400, 'invalid_request', `${message}. Delete the cookies of this site, then sign in again`);
 }
 
+async function identify(request: Request, config: Config, tokens: DashboardTokens): Promise<Identity | undefined> {
+  const token = sessionTokenOf(request, config);
+  return token === undefined ? undefined : tokens.identify(token);
+}
+
 function options(request: Request, config: Config) {
   const secure = isHttps(request, config);
   return { httpOnly: true, sameSite: 'strict', secure, path: secure ? '/' : '/dashboard' } as const;
-}
-
-function setSessionCookie(request: Request, response: Response, config: Config, token: string): void {
-  response.cookie(nameFor(request, config), token, { ...options(request, config), maxAge: sessionMs });
-}
-
-function clearSessionCookie(request: Request, response: Response, config: Config): void {
-  response.clearCookie(nameFor(request, config), options(request, config));
 }

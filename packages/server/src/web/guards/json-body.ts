@@ -55,6 +55,7 @@ function readBody(request: Request, take: (chunk: Buffer) => void, timeoutMs?: n
   });
 }
 
+/** Parses JSON in UTF-8, as RFC 8259 (8.1) requires, whatever the Content-Type. */
 function parse(body: Buffer): unknown {
   // A missing body is a common mistake, and naming the missing fields helps more than a syntax error.
   if (body.length === 0) return {};
@@ -79,15 +80,7 @@ function checkEncoding({ headers }: Request): void {
   if (!/^utf-?8$/i.test(charset)) throw invalid('unsupported charset; send UTF-8');
 }
 
-/**
- * Reads a JSON body of at most `limit` bytes into `request.body`, in UTF-8 as RFC 8259 (8.1) requires. Refuses a larger
- * body by its Content-Length, or when it exceeds the limit. The body must be JSON whatever its Content-Type.
- */
-const readJson = async (...options: Parameters<typeof readBytes>): Promise<void> => {
-  const bytes = await readBytes(...options);
-  options[0].body = parse(bytes);
-};
-
+/** Reads a body of at most `limit` bytes. Refuses a larger one by its Content-Length, or when it exceeds the limit. */
 async function readBytes(
   request: Request,
   { limit, whose = 'this server', timeoutMs }: { limit: number; whose?: string; timeoutMs?: number },
@@ -158,7 +151,7 @@ export function releaseBody(request: Request, response: Response): void {
  * the memory for all of them, and that 10 s are enough for it.
  */
 export const smallJsonBody: RequestHandler = async (request, _response, next) => {
-  await readJson(request, { limit: 4 * 1024, timeoutMs: 10_000 });
+  request.body = parse(await readBytes(request, { limit: 4 * 1024, timeoutMs: 10_000 }));
   next();
 };
 

@@ -8,8 +8,7 @@ import type { Services } from './services.js';
 
 /** Serves `/v1/balance` (docs/contract.md section 4.4). */
 export function balanceRoutes({ db, rates }: Pick<Services, 'db' | 'rates'>): Router {
-  const router = Router();
-  router.get('/', async (_request, response) => {
+  return Router().get('/', async (_request, response) => {
     const balance = await balanceOf(db, callerOf(response).accountId);
     sendJson(response, 200, {
       balance_usd: toUsd(balance),
@@ -17,5 +16,4 @@ export function balanceRoutes({ db, rates }: Pick<Services, 'db' | 'rates'>): Ro
       rates: { ...rates() },
     } satisfies Balance);
   });
-  return router;
 }

@@ -212,10 +212,8 @@ function generationOf({ assetsUrl, bundleManager }: Dependencies, task: TaskRow)
 
 /** Lists the bundle that makes the models, which is how clients of other servers find one. */
 export function compatibleModels({ bundleManager }: Pick<Services, 'bundleManager'>): Router {
-  const router = Router();
-  router.get('/', (_request, response) => {
+  return Router().get('/', (_request, response) => {
     const model = { id: bundleManager.model, object: 'model', owned_by: 'gen3d', capabilities: ['3d'] };
     sendJson(response, 200, { object: 'list', data: [model] });
   });
-  return router;
 }

@@ -24,13 +24,11 @@ function lastEventId(request: Request): string | undefined {
 /** Serves the events of the account: `/gen3d/events`, and `/dashboard/api/stream`. */
 export function accountEventRoutes(services: Dependencies): Router {
   const { db } = services;
-  const router = Router();
-  router.get('/', refuseSandbox, async (request, response) => {
+  return Router().get('/', refuseSandbox, async (request, response) => {
     const { accountId } = callerOf(response);
     const after = lastEventId(request) ?? (await endOfEvents(db, accountId));
     await stream(services, response, { accountId, after });
   });
-  return router;
 }
 
 /** Streams the events of a job, and ends after the last one. Responds 204 if the client has received that. */
