@@ -5,6 +5,7 @@ import { AuthenticationError, InvalidRequestError, RequestTimeoutError, WaitTime
 import { type EventsOptions, readEvents } from './event-stream.js';
 import type { ImageInput } from './image-input.js';
 import { type CreateJobParams, Jobs } from './jobs.js';
+import { parseUrl } from './parse-url.js';
 import { isUrl } from './realms.js';
 import { expectBody, having } from './response-bodies.js';
 import type { Sharp } from './sharp.js';
@@ -199,7 +200,7 @@ function assetUrl({ task_id, status, model_urls, thumbnail_url }: Task, asset: '
 }
 
 function normalizeBaseUrl(baseUrl: string): string {
-  if (!URL.canParse(baseUrl) || !/^https?:$/.test(new URL(baseUrl).protocol)) {
+  if (!/^https?:$/.test(parseUrl(baseUrl)?.protocol ?? '')) {
     throw new InvalidRequestError(
       'invalid_request',
       `The base URL "${baseUrl}" is invalid. Use an http(s) URL such as ${defaultBaseUrl}`,

@@ -1,6 +1,7 @@
 import { limits } from '@gen3d/schema/rules';
 import { heicToJpeg, loadLibheif } from './heic.js';
-import { loadSharp, type Sharp } from './sharp.js';
+import { readBlob } from './realms.js';
+import { loadSharp, requireSharp, type Sharp } from './sharp.js';
 
 /** The server scales photos down to this many pixels a side, so sending more does not change the model. */
 const maxUsefulSide = 2_048;
@@ -36,10 +37,11 @@ type Fit = (image: Blob, options: FitOptions) => Promise<Blob | undefined>;
  * @param givenSharp used instead of the installed package and of a canvas
  * @returns undefined without a canvas, if sharp is not installed
  * @throws {PackageLoadError} without a canvas, if sharp is installed but cannot be loaded
+ * @throws {InvalidRequestError} if sharp is something else
  */
 export async function imageFitter(givenSharp?: Sharp): Promise<Fit | undefined> {
   if (!givenSharp && typeof createImageBitmap === 'function' && newCanvas !== undefined) return fitWithCanvas;
-  const sharp = givenSharp ?? (await loadSharp());
+  const sharp = requireSharp(givenSharp ?? (await loadSharp()));
   return sharp && ((image, options) => fitWithSharp(sharp, image, options));
 }
 
@@ -97,7 +99,7 @@ async function fitWithSharp(
   image: Blob,
   { isHeic, isTiff, maxSide = maxUsefulSide, maxBytes }: FitOptions,
 ): Promise<Blob | undefined> {
-  const bytes = new Uint8Array(await image.arrayBuffer());
+  const bytes = await readBlob(image);
   // npm's sharp cannot decode HEIC.
   const libheif = isHeic ? await loadLibheif() : undefined;
   const decodable = libheif ? await heicToJpeg(libheif, sharp, bytes) : bytes;

@@ -6,6 +6,7 @@ import {
   RedirectError,
   ServerError,
 } from './errors.js';
+import { parseUrl } from './parse-url.js';
 import { codeOf, messageOf } from './realms.js';
 
 // Says what it means if something between this client and the server responds, or if nothing does: a proxy, a sign-in
@@ -72,14 +73,14 @@ const proxyFailures: Readonly<Record<number, string>> = {
  */
 export function redirectError(url: string, location: string | null, details: Gen3dErrorDetails): RedirectError {
   const from = new URL(url);
-  if (!location || !URL.canParse(location, url)) {
+  const to = location ? parseUrl(location, url) : undefined;
+  if (to === undefined) {
     return new RedirectError(
       `${from.origin} redirects to another address. Use that address as the base URL`,
       undefined,
       details,
     );
   }
-  const to = new URL(location, url);
   const path = `${from.pathname}${from.search}`;
   if (to.href === from.href) {
     const message = `${from.origin} redirects requests to the same address. Check the rules of the proxy in front of it`;

@@ -15,7 +15,8 @@ import { InvalidRequestError } from './errors.js';
 import { type Bitmap, FloatingPointError, imageFitter, maxSourceBytes } from './fit-image.js';
 import { loadLibheif } from './heic.js';
 import { PackageLoadError } from './optional-package.js';
-import { bytesIn, codeOf, isBlob, isUrl, isWebStream, messageOf, ownBlob } from './realms.js';
+import { parseUrl } from './parse-url.js';
+import { bytesIn, codeOf, isBlob, isUrl, isWebStream, messageOf, ownBlob, readBlob } from './realms.js';
 import { chunksOf } from './response-bodies.js';
 import type { Sharp } from './sharp.js';
 
@@ -67,7 +68,7 @@ export async function readImage(image: ImageInput, sharp?: Sharp): Promise<strin
 
 /** Converts an image to a data URI. @param maxBytes converts only the start of a larger image */
 export async function dataUriOf(image: Blob, maxBytes?: number): Promise<string> {
-  return `data:${image.type};base64,${base64(new Uint8Array(await image.slice(0, maxBytes).arrayBuffer()))}`;
+  return `data:${image.type};base64,${base64(await readBlob(image.slice(0, maxBytes)))}`;
 }
 
 /** Returns the name of an image's file. Undefined if it has none, and for a URL, because the server names that job. */
@@ -110,10 +111,10 @@ export async function prepareImage(image: Blob, options: PrepareImageOptions = {
   requireReadable(name, image.size);
   if (image.size === 0) throw invalid(`${name} is empty`);
   const source = await ownBlob(image);
-  const type = sniffFileType(new Uint8Array(await source.slice(0, sniffedBytes).arrayBuffer()));
+  const type = sniffFileType(await readBlob(source.slice(0, sniffedBytes)));
   const mediaType = inlineImageTypes.find((one) => one === `image/${type}`);
   const isSmall = mediaType !== undefined && source.size <= limits.inlineImageBytes;
-  const found = isSmall ? imageSize(new Uint8Array(await source.arrayBuffer())) : undefined;
+  const found = isSmall ? imageSize(await readBlob(source)) : undefined;
   const pixels = found ? found.width * found.height : 0;
   const asItIs = () => (source.type === mediaType ? source : source.slice(0, source.size, mediaType));
   if (isSmall && pixels <= maxQuickPixels && maxSide === undefined) return asItIs();
@@ -191,7 +192,9 @@ const heicRemedy = () =>
 function withoutFitter(isOtherFormat: boolean): string {
   const remedy = isOtherFormat ? accepted : 'Pass its http(s) URL (up to 25 MiB), or make the image smaller';
   // sharp needs a file system.
-  return fileSystem() ? `${remedy}, or install sharp (npm install sharp) to convert it` : remedy;
+  return fileSystem()
+    ? `${remedy}, or install sharp (npm install sharp) to convert it. In a bundle, pass it: new Gen3d({ sharp })`
+    : remedy;
 }
 
 /** Checks the size before reading, to avoid loading a video only to reject it. */
@@ -200,7 +203,7 @@ function requireReadable(name: string, size: number): void {
 }
 
 function remote(url: string): string {
-  if (/^https?:/i.test(url) && URL.canParse(url)) return url;
+  if (/^https?:/i.test(url) && parseUrl(url)) return url;
   throw invalid(`${url} is not an http(s) URL`);
 }
 

@@ -11,13 +11,26 @@ export function bytesIn(value: unknown): Uint8Array<ArrayBuffer> | undefined {
   return /^(Shared)?ArrayBuffer$/.test(tagOf(value)) ? new Uint8Array(value as ArrayBuffer) : undefined;
 }
 
-export const isBlob = (value: unknown): value is Blob => /^(Blob|File)$/.test(tagOf(value));
+/** Looks at the members, because not every test environment gives its Blob a tag. */
+export const isBlob = (value: unknown): value is Blob =>
+  typeof value === 'object' && value !== null && 'size' in value && 'type' in value && 'slice' in value;
+
+/** Reads a Blob. That of Jest's jsdom has no `arrayBuffer`. */
+export async function readBlob(blob: Blob): Promise<Uint8Array<ArrayBuffer>> {
+  if ('arrayBuffer' in blob) return new Uint8Array(await blob.arrayBuffer());
+  return new Promise((resolve, reject) => {
+    const reader = new FileReader();
+    reader.onload = () => resolve(new Uint8Array(reader.result as ArrayBuffer));
+    reader.onerror = () => reject(reader.error);
+    reader.readAsArrayBuffer(blob);
+  });
+}
 
 /** Returns a Blob of this realm, which only such a realm's functions accept. */
 export async function ownBlob(blob: Blob): Promise<Blob> {
   if (blob instanceof Blob) return blob;
   const foreign: Blob = blob;
-  return new Blob([new Uint8Array(await foreign.arrayBuffer())], { type: foreign.type });
+  return new Blob([await readBlob(foreign)], { type: foreign.type });
 }
 
 export const isUrl = (value: unknown): value is URL => tagOf(value) === 'URL';

@@ -10,7 +10,7 @@ import { runInNewContext } from 'node:vm';
 import { imageSize } from '@gen3d/schema/rules';
 import sharp from 'sharp';
 import { build } from 'tsup';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { ImageInput } from '../src/image-input.js';
 import { Gen3d, prepareImage } from '../src/index.js';
 import { heicPhoto, limit, photoOfPhone, red, sent, sideways } from './photos.js';
@@ -48,6 +48,24 @@ function foreign<T extends object>(original: T): T {
   return members;
 }
 
+const untagged = <T extends object>(blob: T): T => Object.assign(blob, { [Symbol.toStringTag]: undefined });
+
+/** Only a `FileReader` reads it. */
+class OldBlob {
+  readonly size = jpeg.length;
+  readonly type = '';
+  slice = () => new OldBlob() as unknown as Blob;
+}
+
+class OldFileReader {
+  onload = () => {};
+  result: ArrayBuffer | undefined;
+  readAsArrayBuffer() {
+    this.result = jpeg.slice().buffer;
+    queueMicrotask(() => this.onload());
+  }
+}
+
 /** As jsdom has one: `Blob` of this realm does not know it. */
 class ForeignBlob {
   readonly [Symbol.toStringTag] = 'Blob';
@@ -81,9 +99,13 @@ describe('a photo is converted to the same data URI from', () => {
     ['an ArrayBuffer of another realm', () => inOtherRealm('new Uint8Array(bytes).buffer')],
     ['a view of another realm', () => inOtherRealm('new DataView(new Uint8Array([0, ...bytes]).buffer, 1)')],
     ['a Blob of another realm', () => new ForeignBlob()],
+    ['a Blob without a tag, as in happy-dom', () => untagged(new ForeignBlob())],
+    ['a Blob without arrayBuffer, as in the jsdom of Jest 29', () => new OldBlob() as unknown as Blob],
     ['a stream of another realm', () => foreign(new Blob([jpeg]).stream())],
     ['a URL of another realm', () => foreign(new URL(`file://${join(folder, 'photo.jpg')}`))],
   ])('%s', async (_, image) => {
+    vi.stubGlobal('FileReader', OldFileReader);
+    onTestFinished(() => void vi.unstubAllGlobals());
     expect(await toImageUrl(image())).toBe(uri);
   });
 });
@@ -356,6 +378,14 @@ describe('sharp', () => {
     await new Gen3d({ apiKey: 'gen3d_key', fetch, sharp: given }).jobs.create({ image });
     expect(body).toContain('data:image/');
     expect(calls).toBe(2);
+  });
+
+  test.each([
+    ['its namespace', { default: sharp }],
+    ['something else', {}],
+  ])('is refused with a remedy if it is %s', async (_, given) => {
+    const image = new Blob([new Uint8Array(await gif())]);
+    await expect(prepareImage(image, { sharp: given as never })).rejects.toThrow(/import sharp from 'sharp'/);
   });
 
   test('that is installed but cannot be loaded is not reported as missing', async () => {

@@ -1,4 +1,5 @@
-// AbortSignal.any is missing in Safari before 17.4, Chrome before 116 and Firefox before 124.
+// AbortSignal.any is missing in Safari before 17.4, Chrome before 116 and Firefox before 124; URL.canParse in Safari before
+// 17, Chrome before 120 and Firefox before 115, and in the jsdom of Jest 29.
 import { execFile } from 'node:child_process';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -6,9 +7,11 @@ import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
 import { jobId, task } from './server.js';
 
-/** Runs in a process of its own, because it deletes a global before the client is loaded. */
+/** Runs in a process of its own, because it deletes functions before the client is loaded. */
 const program = (baseUrl: string) => `
   Reflect.deleteProperty(AbortSignal, 'any');
+  Reflect.deleteProperty(URL, 'canParse');
+  Reflect.deleteProperty(URL, 'parse');
   const { Gen3d } = await import(${JSON.stringify(new URL('../dist/index.js', import.meta.url).href)});
   const gen3d = new Gen3d({ apiKey: 'gen3d_key', baseUrl: ${JSON.stringify(baseUrl)} });
   const { signal } = new AbortController();
@@ -24,7 +27,7 @@ const program = (baseUrl: string) => `
     await outcome(gen3d.jobs.retrieve('silent', { signal, timeoutMs: 100, maxRetries: 0 })),
   ]));`;
 
-test('calls succeed, abort and time out without AbortSignal.any', async () => {
+test('calls succeed, abort and time out without AbortSignal.any and URL.canParse', async () => {
   const server = createServer((request, response) => {
     if (request.url?.endsWith('/silent')) return;
     request.resume().on('end', () => {
