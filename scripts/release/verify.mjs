@@ -58,10 +58,12 @@ function manifestProblems({
   optionalDependencies = {},
   peerDependencies = {},
   scripts = {},
+  exports,
 }) {
   const ranges = Object.entries({ ...dependencies, ...optionalDependencies, ...peerDependencies });
   return [
     ...(license ? [] : ['package.json has no license']),
+    ...(exports && !('./package.json' in exports) ? ['it does not export ./package.json, which some tools read'] : []),
     ...ranges
       .filter(([, range]) => /^(workspace|catalog|file|link):/.test(range))
       .map(([name, range]) => `${name} is ${range}`),
@@ -101,18 +103,23 @@ async function publintProblems(bytes) {
 }
 
 /**
- * Leaves out the resolution of Node 10 and of `require` where a package has only ES modules. The SDK and the schema support it,
- * because TypeScript uses it in many older projects.
+ * Programs use the SDK, the schema and the converter, so these support the resolution of Node 10, which TypeScript uses in
+ * many older projects. A package with only ES modules leaves out what `require` would resolve to.
  *
  * @param {string} tarball
  */
 async function typeProblems(tarball) {
   const attw = join(root, 'node_modules/@arethetypeswrong/cli/dist/index.js');
-  const esmOnly = /-(convert|engine|server|weights)-/.test(basename(tarball));
-  const args = [attw, tarball, '--profile', esmOnly ? 'esm-only' : 'strict', '--no-color', '--no-emoji'];
-  // Entry points of child processes and of the dashboard have no types.
-  const untyped = esmOnly ? ['--ignore-rules', 'untyped-resolution', 'no-resolution'] : [];
-  const { code, both } = await start(process.execPath, [...args, ...untyped], { stdio: 'pipe' }).ended;
+  const isInternal = /-(engine|server|weights)-/.test(basename(tarball));
+  const isEsmOnly = isInternal || /-convert-/.test(basename(tarball));
+  const ignored = [
+    ...(isEsmOnly ? ['cjs-resolves-to-esm'] : []),
+    // Entry points of child processes and of the dashboard have no types.
+    ...(isInternal ? ['untyped-resolution', 'no-resolution'] : []),
+  ];
+  const args = ['--profile', isInternal ? 'esm-only' : 'strict', '--no-color', '--no-emoji'];
+  const rules = ignored.length > 0 ? ['--ignore-rules', ...ignored] : [];
+  const { code, both } = await start(process.execPath, [attw, tarball, ...args, ...rules], { stdio: 'pipe' }).ended;
   return code === 0 ? [] : [both];
 }
 
