@@ -1,3 +1,4 @@
+import { type Expression, sql } from 'kysely';
 import { expect, test } from 'vitest';
 import { newAccount, temporaryDatabase } from '../../../test/kit.js';
 import { type Parameters, prepared } from './prepared.js';
@@ -19,4 +20,22 @@ test('a prepared query is built once, and each execution has its own values, als
   expect(await find(db, { id: ann, sandbox: 1 })).toEqual([]);
   expect(await transaction(db, (trx) => find(trx, { id: bob, sandbox: 0 }))).toEqual([{ id: bob }]);
   expect(built).toBe(1);
+});
+
+test('a query depends on which values are given, and an expression among them belongs to the query', async () => {
+  const db = await temporaryDatabase();
+  const [ann, bob] = [await newAccount(db), await newAccount(db)];
+  const find = prepared((anyDb, parameter: Parameters<{ id?: string | Expression<string>; limit: number }>, given) =>
+    anyDb
+      .selectFrom('accounts')
+      .select('id')
+      .$if(given.includes('id'), (query) => query.where('id', '=', parameter('id')))
+      .where('name', 'like', 'test %')
+      .limit(parameter('limit')),
+  );
+  expect(await find(db, { limit: 10 })).toHaveLength(2);
+  expect(await find(db, { limit: 10, id: bob })).toEqual([{ id: bob }]);
+  const idOf = (id: string) => sql<string>`(select id from accounts where id = ${id})`;
+  expect(await find(db, { limit: 10, id: idOf(ann) })).toEqual([{ id: ann }]);
+  expect(await find(db, { limit: 10, id: idOf(bob) })).toEqual([{ id: bob }]);
 });

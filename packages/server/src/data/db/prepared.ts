@@ -1,4 +1,4 @@
-import { type Compilable, type CompiledQuery, type RawBuilder, sql } from 'kysely';
+import { type Compilable, type CompiledQuery, type Expression, type RawBuilder, sql } from 'kysely';
 import { type DatabaseKind, kindOf, type Queryable } from './database.js';
 
 /** Stands for a value that each execution gives. */
@@ -8,9 +8,11 @@ class Parameter {
 
 /**
  * Builds a query once per kind of database instead of for each request. Building and compiling a query of one row takes
- * longer than SQLite needs to answer it.
+ * longer than SQLite needs to answer it. A query with an expression among its values is built each time, as on
+ * PostgreSQL, which evaluates the current time itself.
  *
- * @param build makes the query, with `parameter(name)` in the place of each value that differs between executions
+ * @param build makes the query, with `parameter(name)` in the place of each value that differs between executions. A
+ *   query that depends on which values are given is built once for each such set
  * @example
  * const nameOf = prepared((db, parameter: Parameters<{ id: string }>) =>
  *   db.selectFrom('accounts').select('name').where('id', '=', parameter('id')),
@@ -18,18 +20,31 @@ class Parameter {
  * const [account] = await nameOf(db, { id });
  */
 export function prepared<Values extends object, Row>(
-  build: (db: Queryable, parameter: Parameters<Values>) => Compilable<Row>,
+  build: (db: Queryable, parameter: Parameters<Values>, given: readonly (keyof Values)[]) => Compilable<Row>,
 ): (db: Queryable, values: Values) => Promise<Row[]> {
-  const queries = new Map<DatabaseKind, CompiledQuery<Row>>();
+  const queries = new Map<DatabaseKind, Map<string, CompiledQuery<Row>>>();
   return async (db, values) => {
+    const given = Object.keys(values) as (keyof Values)[];
+    if (given.some((name) => isExpression(values[name]))) {
+      const parameter = ((name) => sql`${values[name]}`) as Parameters<Values>;
+      return (await db.executeQuery(build(db, parameter, given).compile())).rows;
+    }
     const kind = kindOf(db);
-    const query = queries.get(kind) ?? build(db, (name) => sql`${new Parameter(name)}`).compile();
-    queries.set(kind, query);
-    const parameters = query.parameters.map((given) =>
-      given instanceof Parameter ? values[given.name as keyof Values] : given,
+    const ofKind = queries.get(kind) ?? new Map<string, CompiledQuery<Row>>();
+    queries.set(kind, ofKind);
+    const names = given.join();
+    const query = ofKind.get(names) ?? build(db, (name) => sql`${new Parameter(name)}`, given).compile();
+    ofKind.set(names, query);
+    const parameters = query.parameters.map((value) =>
+      value instanceof Parameter ? values[value.name as keyof Values] : value,
     );
     return (await db.executeQuery<Row>({ ...query, parameters })).rows;
   };
 }
 
-export type Parameters<Values> = <Name extends keyof Values>(name: Name) => RawBuilder<Values[Name]>;
+type Plain<Value> = Exclude<Value, Expression<unknown>>;
+
+export type Parameters<Values> = <Name extends keyof Values>(name: Name) => RawBuilder<Plain<Values[Name]>>;
+
+const isExpression = (value: unknown): value is Expression<unknown> =>
+  typeof value === 'object' && value !== null && 'toOperationNode' in value;

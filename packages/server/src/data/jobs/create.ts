@@ -11,6 +11,7 @@ import {
 } from '../accounts/quotas.js';
 import type { Db } from '../db/database.js';
 import type { GroupCommit } from '../db/group-commit.js';
+import { type Parameters, prepared } from '../db/prepared.js';
 import type { Time } from '../db/time.js';
 import { mayBeCommitted } from '../db/unavailable.js';
 import type { InputStore } from '../inputs/input-store.js';
@@ -136,15 +137,16 @@ export async function acceptJob(
   const tooMany = () => new TooManyOpenJobsError(`Account ${accountId} has ${maxOpenJobs} unfinished jobs`);
   const reserved = await estimate();
   const minBalance = toMicroUsd(limits.minBalanceUsd);
-  const { balance_microusd: balance, ...account } = await db
-    .selectFrom('accounts')
-    .select(['balance_microusd', earlier().as('earlier'), jobsOfToday(now).as('today')])
+  const [account] = await accountOf(db, {
+    accountId,
+    now,
+    ...(retryOf === null ? { key } : { retryOf }),
     // The transaction decides. Asked before only to keep the images of refused jobs from being written.
-    .$if(image.store !== undefined, (query) => query.select(hasOpenJobs(db, accountId, maxOpenJobs).as('is_full')))
-    .$if(reserved > 0, (query) => query.select(availableBalance(db, accountId).as('available')))
-    .where('id', '=', accountId)
-    .executeTakeFirstOrThrow();
-  const available = account.available ?? balance;
+    ...(image.store && { maxOpenJobs }),
+    ...(reserved > 0 && { reserved }),
+  });
+  if (!account) throw new Error(`Account ${accountId} does not exist`);
+  const { balance, available = balance } = account;
   // Checked before the balance: a repeat must return the existing job whatever the balance.
   if (account.earlier !== null) return { id: account.earlier, created: false };
   if (available < minBalance) throw new InsufficientBalanceError(available, available < balance);
@@ -194,6 +196,30 @@ export async function acceptJob(
   }
   throw tooMany();
 }
+
+interface AccountQuery extends JobOrigin {
+  accountId: string;
+  now: Time;
+  /** Asks whether the account has as many unfinished jobs. */
+  maxOpenJobs?: number;
+  /** Asks for the balance that unfinished jobs have not reserved. */
+  reserved?: MicroUsd;
+}
+
+/** Reads what decides whether the account may create a job. */
+const accountOf = prepared((db, parameter: Parameters<AccountQuery>, given) => {
+  const accountId = parameter('accountId');
+  const origin = given.includes('retryOf') ? { retryOf: parameter('retryOf') } : { key: parameter('key') };
+  return db
+    .selectFrom('accounts')
+    .select(['balance_microusd as balance', jobsOfToday(parameter('now')).as('today')])
+    .select(findByOrigin(db, accountId, origin).as('earlier'))
+    .$if(given.includes('maxOpenJobs'), (query) =>
+      query.select(hasOpenJobs(db, accountId, parameter('maxOpenJobs')).as('is_full')),
+    )
+    .$if(given.includes('reserved'), (query) => query.select(availableBalance(db, accountId).as('available')))
+    .where('id', '=', accountId);
+});
 
 export interface Sample {
   modelKey: string;

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { firstCharacters, type JobStatus, limits, maxLabelLength, progress } from '@gen3d/schema';
-import { sql } from 'kysely';
+import { type Expression, sql } from 'kysely';
 import { toMicroUsd } from '../../base/money.js';
 import { countJob } from '../accounts/quotas.js';
 import type { Queryable } from '../db/database.js';
@@ -95,7 +95,11 @@ export const storedKey = (key: string | null): string | null =>
   key === null || key.length <= 64 ? key : createHash('sha256').update(key).digest('base64url');
 
 /** Finds the id of the account's job with an origin. Of a job's retries, only the one that has not failed counts. */
-export function findByOrigin(db: Queryable, accountId: string, { key = null, retryOf = null }: JobOrigin) {
+export function findByOrigin(
+  db: Queryable,
+  accountId: string | Expression<string>,
+  { key = null, retryOf = null }: { [Origin in keyof JobOrigin]: JobOrigin[Origin] | Expression<string | null> },
+) {
   const jobs = db.selectFrom('jobs').select('id').where('account_id', '=', accountId);
   if (retryOf === null) return jobs.where('idempotency_key', '=', key);
   // A literal condition, to match the partial index.
@@ -132,26 +136,32 @@ export async function enqueueJob(
 ): Promise<JobRow | undefined> {
   // Also lets one transaction at a time enqueue jobs of an account, so that each sees the jobs of the previous one.
   await countJob(trx, job.account_id, maxJobsPerDay, job.created_at);
-  const row = { ...initial, ...job };
-  const columns = Object.keys(row) as (keyof typeof row)[];
+  const reserved = job.reserved_microusd ?? 0;
+  const [row] = await insertQueued(trx, { ...initial, ...job, reserved_microusd: reserved, maxOpenJobs });
+  return row;
+}
+
+const insertQueued = prepared((trx, parameter: Parameters<NewJob & { maxOpenJobs: number }>, given) => {
+  const columns = given.filter((name) => name !== 'maxOpenJobs');
+  const accountId = parameter('account_id');
+  const minBalance = toMicroUsd(limits.minBalanceUsd);
   return trx
     .insertInto('jobs')
     .columns([...columns, 'turn'])
     .expression(
       trx
-        .selectNoFrom([
-          ...columns.map((column) => sql`${row[column]}`.as(column)),
-          nextTurn(trx, job.account_id).as('turn'),
-        ])
-        .where(({ not }) => not(hasOpenJobs(trx, job.account_id, maxOpenJobs)))
-        .$if((job.reserved_microusd ?? 0) > 0, (query) =>
-          query.where(availableBalance(trx, job.account_id), '>=', toMicroUsd(limits.minBalanceUsd)),
+        .selectNoFrom([...columns.map((column) => parameter(column).as(column)), nextTurn(trx, accountId).as('turn')])
+        .where(({ not }) => not(hasOpenJobs(trx, accountId, parameter('maxOpenJobs'))))
+        .where(({ or, eb }) =>
+          or([
+            eb(parameter('reserved_microusd'), '=', sql.lit(0)),
+            eb(availableBalance(trx, accountId), '>=', sql.lit(minBalance)),
+          ]),
         ),
     )
     .onConflict((conflict) => conflict.doNothing())
-    .returningAll()
-    .executeTakeFirst();
-}
+    .returningAll();
+});
 
 /** Folds case and compatibility variants for comparisons. Done here, because databases differ in both. */
 export const foldLabel = (text: string): string =>

@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { type Expression, sql } from 'kysely';
 import { cached } from '../../base/cached.js';
 import { type MicroUsd, priceOf } from '../../base/money.js';
 import { recentInferenceMs } from '../accounts/ledger.js';
@@ -30,7 +30,7 @@ export function jobEstimate(db: Queryable, rates: () => Rates): () => Promise<Mi
 }
 
 /** Subtracts the sum that the account's unfinished jobs reserve from its balance. An index contains that sum. */
-export function availableBalance(db: Queryable, accountId: string) {
+export function availableBalance(db: Queryable, accountId: string | Expression<string>) {
   const reserved = db
     .selectFrom('jobs')
     .select((eb) => eb.fn.coalesce(eb.fn.sum<number>('reserved_microusd'), eb.lit(0)).as('sum'))

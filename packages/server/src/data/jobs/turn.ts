@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { type Expression, sql } from 'kysely';
 import { kindOf, type Queryable } from '../db/database.js';
 import type { JobRow } from '../db/tables.js';
 import { forNoKeyUpdate } from '../db/transaction.js';
@@ -19,11 +19,11 @@ export async function lockTurns(trx: Queryable, accountId: string): Promise<void
   await trx.selectFrom('accounts').select('id').where('id', '=', accountId).$call(forNoKeyUpdate(trx)).execute();
 }
 
-const turnsOfOpenJobs = (db: Queryable, accountId: string) =>
+const turnsOfOpenJobs = (db: Queryable, accountId: string | Expression<string>) =>
   db.selectFrom('jobs').select('turn').where('account_id', '=', accountId).where('finished_at', 'is', null);
 
 /** Computes the turn of the account's next job. */
-export function nextTurn(db: Queryable, accountId: string) {
+export function nextTurn(db: Queryable, accountId: string | Expression<string>) {
   // `order by ... limit 1` instead of `max()`, so that each subquery is one step in an index.
   const ofOpenJobs = turnsOfOpenJobs(db, accountId).orderBy('turn', 'desc').limit(1);
   const ofStartedJobs = db.selectFrom('accounts').select('turn').where('id', '=', accountId);
@@ -53,10 +53,8 @@ export function openJobs(db: Queryable, accountId: string, limit: number) {
 }
 
 /** Whether the account has at least `count` unfinished jobs. An offset reads the index at half the cost of a count. */
-export function hasOpenJobs(db: Queryable, accountId: string, count: number) {
-  const last = turnsOfOpenJobs(db, accountId)
-    .limit(1)
-    .offset(count - 1);
+export function hasOpenJobs(db: Queryable, accountId: string | Expression<string>, count: Expression<number>) {
+  const last = turnsOfOpenJobs(db, accountId).limit(1).offset(sql<number>`cast(${count} as bigint) - 1`);
   return sql<boolean>`exists ${last}`;
 }
 

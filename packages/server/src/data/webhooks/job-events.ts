@@ -33,19 +33,24 @@ const nextEventTime = prepared((trx, parameter: Parameters<{ accountId: string; 
 );
 
 /** Records a change of a job's status or progress. Must run in the transaction that makes the change. */
-export async function recordEvent(
-  trx: Queryable,
-  job: JobState,
-  now: Time,
-): Promise<Omit<JobEventRow, 'created_at'> & { created_at: Time }> {
+export async function recordEvent(trx: Queryable, job: JobState, now: Time): Promise<NewEvent> {
   const { id, account_id, status, progress, error_code, error_message, model_key, thumbnail_key } = job;
   const [account] = await nextEventTime(trx, { accountId: account_id, now: Date.now() });
   if (!account) throw new Error(`Account ${account_id} does not exist`);
   const state = { job_id: id, status, progress, error_code, error_message, model_key, thumbnail_key };
   const event = { event_id: idAt(account.last_event_at), account_id, ...state, created_at: now };
-  await trx.insertInto('job_events').values(event).execute();
+  await insertEvent(trx, event);
   return event;
 }
+
+type NewEvent = Omit<JobEventRow, 'created_at'> & { created_at: Time };
+
+const insertEvent = prepared((trx, parameter: Parameters<NewEvent>, columns) =>
+  trx
+    .insertInto('job_events')
+    .columns([...columns])
+    .expression(trx.selectNoFrom(columns.map((column) => parameter(column).as(column)))),
+);
 
 /** Makes an event id with a time. */
 const idAt = (time: number): string => encodeTime(time) + newUlid().slice(10);
