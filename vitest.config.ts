@@ -2,7 +2,7 @@ import { defineConfig } from 'vitest/config';
 import { loadNodeSqlite } from './packages/server/src/data/db/node-sqlite.js';
 
 const server = 'packages/server';
-/** Whole programs, their crashes, browsers, and documentation that runs programs. They take minutes. */
+/** Whole models and programs, their crashes, browsers, and documentation that runs programs. They take minutes. */
 const system = '{packages,scripts}/**/*.system.test.ts';
 const onlyPostgres = 'packages/{server,cli}/test/postgres/**/*.test.ts';
 /** The tests whose result depends on the database: its queries, its transactions, and the contract. */

@@ -8,7 +8,7 @@ import type { CameralessField, DensityField } from './density-field.js';
 
 /**
  * Turns the cutout of a photo into a density field, as bundles of one kind do. The engine knows kinds only by this
- * interface; `reconstructor.ts` lists them. `reconstructor.test.ts` runs the same tests for each.
+ * interface; `reconstructor.ts` lists them. `reconstructor.system.test.ts` runs the same tests for each.
  *
  * States: `open` loads and checks every graph of the bundle. Its networks then encode any number of cutouts, also
  * concurrently, until they are released.
