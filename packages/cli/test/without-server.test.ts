@@ -54,6 +54,16 @@ describe('without a server', () => {
     const { stderr } = await gen3d(args, { env: { https_proxy: 'http://127.0.0.1:1' } });
     expect(stderr).toContain('HTTPS_PROXY is set, but needs NODE_USE_ENV_PROXY=1');
   });
+
+  test.skipIf(process.allowedNodeEnvironmentFlags.has('--use-env-proxy'))(
+    'a proxy that Node is too old to use is mentioned, also with the variable that newer ones need',
+    async () => {
+      const args = ['list', '--api-key', 'gen3d_key', '--base-url', 'https://gpu-box.invalid'];
+      const env = { https_proxy: 'http://127.0.0.1:1', NODE_USE_ENV_PROXY: '1' };
+      const { stderr } = await gen3d(args, { env });
+      expect(stderr).toContain(`this is ${process.version}`);
+    },
+  );
 });
 
 test('a command waits for a server that is starting, and uses the key that the server stores', async () => {

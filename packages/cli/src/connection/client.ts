@@ -174,6 +174,8 @@ function unreachableError(baseUrl: string, cause?: ConnectionError): ConnectionE
 function unusedProxy(baseUrl: string): string {
   const name = baseUrl.startsWith('https:') ? 'HTTPS_PROXY' : 'HTTP_PROXY';
   const isSet = [name, name.toLowerCase()].some((variable) => process.env[variable]);
-  if (!isSet || process.env.NODE_USE_ENV_PROXY === '1') return '';
-  return `. ${name} is set, but needs NODE_USE_ENV_PROXY=1, and Node 22.21, 24.5 or later`;
+  const isSupported = process.allowedNodeEnvironmentFlags.has('--use-env-proxy');
+  if (!isSet || (isSupported && process.env.NODE_USE_ENV_PROXY === '1')) return '';
+  const version = isSupported ? '' : `, and Node 22.21, 24.5 or later; this is ${process.version}`;
+  return `. ${name} is set, but needs NODE_USE_ENV_PROXY=1${version}`;
 }
