@@ -1,5 +1,6 @@
 import { realpath } from 'node:fs/promises';
 import systemPath, { basename, dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { UsageError } from '../exit/failure.js';
 import { followLinks } from '../files/target.js';
 
@@ -45,7 +46,8 @@ export class Folders {
   }
 
   #absolute(path: string): string {
-    return resolve(this.#folders[0] ?? '.', path);
+    // Some assistants name the files of a project by their URLs.
+    return resolve(this.#folders[0] ?? '.', /^file:\/\//i.test(path) ? fileURLToPath(path) : path);
   }
 
   #requireInside(path: string, real: string): void {

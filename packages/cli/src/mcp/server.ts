@@ -39,7 +39,9 @@ function addCreate(server: McpServer, options: ServerOptions, folders: Folders):
         image: z
           .string()
           .min(1)
-          .describe(`The photo: the path of a file (${photoFormatNames.join(', ')}), an http(s) URL or a data URI`),
+          .describe(
+            `The photo: the path or file URL of a file (${photoFormatNames.join(', ')}), an http(s) URL or a data URI`,
+          ),
         idempotency_key: z
           .string()
           .min(1)
@@ -87,8 +89,11 @@ function addWait(server: McpServer, options: ServerOptions): void {
     ({ job_id, timeout_seconds }, { signal, _meta, sendNotification }) =>
       runTool(options, signal, async (client, stop) => {
         const token = _meta?.progressToken;
+        let lastProgress = -1;
         const onProgress = ({ status, progress }: TaskObject) => {
-          if (token === undefined) return;
+          // The protocol requires that the value increases with each notification.
+          if (token === undefined || progress <= lastProgress) return;
+          lastProgress = progress;
           const params = { progressToken: token, progress, total: 100, message: status };
           // The assistant may have disconnected.
           sendNotification({ method: 'notifications/progress', params }).catch(() => {});
