@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { basename, extname } from 'node:path';
@@ -190,9 +191,7 @@ async function watchFolder(folder: string, onPhoto: (path: string) => void): Pro
     ignored: (path, stats) => stats?.isFile() === true && !isPhoto(path),
   });
   watcher.on('add', onPhoto).on('change', onPhoto);
-  await new Promise<void>((resolve, reject) => {
-    watcher.once('ready', resolve).once('error', reject);
-  });
+  await once(watcher, 'ready');
   return watcher;
 }
 
