@@ -47,13 +47,13 @@ export function merged(
  *
  * @param filters parameters of the route `/gallery` without `limit` and `cursor`
  * @param isBusy whether the page is about to create jobs
+ * @param changeCount how often the page has changed jobs; they are loaded again when it grows
  */
-export function useGallery(api: Api, filters: URLSearchParams, isBusy: boolean) {
+export function useGallery(api: Api, filters: URLSearchParams, isBusy: boolean, changeCount: number) {
   const query = new URLSearchParams({ limit: String(pageSize), ...Object.fromEntries(filters) }).toString();
   const group = (filters.get('group') ?? undefined) as JobGroup | undefined;
   const [state, setState] = useState<GalleryState>();
   const [problem, setProblem] = useState<string>();
-  const [version, setVersion] = useState(0);
   const current = state?.query === query ? state : undefined;
 
   const find = (id: string) =>
@@ -76,7 +76,7 @@ export function useGallery(api: Api, filters: URLSearchParams, isBusy: boolean) 
       setProblem(undefined);
       return (page.counts?.in_progress ?? 0) > 0 || isBusy;
     },
-    `${query} ${version}`,
+    `${query} ${changeCount}`,
     api.follow,
   );
 
@@ -101,7 +101,6 @@ export function useGallery(api: Api, filters: URLSearchParams, isBusy: boolean) 
     }
   }, [api, query, cursor]);
 
-  const refresh = useCallback(() => setVersion((count) => count + 1), []);
   return {
     jobs: state?.jobs,
     counts: state?.counts,
@@ -109,7 +108,6 @@ export function useGallery(api: Api, filters: URLSearchParams, isBusy: boolean) 
     isCurrent: current !== undefined,
     hasMore: cursor !== undefined,
     loadMore,
-    refresh,
     problem: loadProblem ?? problem,
   };
 }

@@ -1,5 +1,5 @@
 import { BundleOverview, type BundlePull } from '@gen3d/schema/dashboard';
-import { useCallback, useEffect, useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { fileSize, seconds } from '../format.js';
 import { usePolling } from '../polling.js';
 import { useSession } from '../session.js';
@@ -38,24 +38,14 @@ const purposes = {
 export function Bundles() {
   const { api } = useSession();
   const [overview, setOverview] = useState<BundleOverview>();
-  const { problem, success, run } = useAction();
-  // Restarts polling, which may be in a long pause, when a pull begins.
-  const [actions, setActions] = useState(0);
-
-  const load = useCallback(async () => {
+  const { problem, success, actionCount, run } = useAction();
+  const loadProblem = usePolling(async () => {
     const newOverview = await api.get('/operator/bundles', BundleOverview);
     setOverview(newOverview);
-    return newOverview;
-  }, [api]);
-  const loadProblem = usePolling(async () => (await load()).pull?.status === 'running', actions);
-
-  const change = async (method: 'POST' | 'DELETE', path: string, message: string, body?: object) => {
-    await run(async () => {
-      await api.send(method, `/operator/bundles/${path}`, body);
-      await load();
-    }, message);
-    setActions((count) => count + 1);
-  };
+    return newOverview.pull?.status === 'running';
+  }, actionCount);
+  const change = (method: 'POST' | 'DELETE', path: string, message: string, body?: object) =>
+    run(() => api.send(method, `/operator/bundles/${path}`, body), message);
 
   if (!overview) return <Problem text={loadProblem} />;
   const { installed, damaged, offered, pull } = overview;

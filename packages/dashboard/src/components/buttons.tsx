@@ -1,7 +1,7 @@
 import type { ButtonHTMLAttributes, ComponentChildren } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 
-/** A button outside or beside a form, which it does not submit. */
+/** A button that submits no form, unless `type` says so. */
 export const Button = ({ label, ...attributes }: ButtonHTMLAttributes & { label: string }) => (
   <button type="button" {...attributes}>
     {label}

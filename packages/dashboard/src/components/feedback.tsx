@@ -26,18 +26,23 @@ export function Success({ text }: { text: string }) {
 export function useAction() {
   const [problem, setProblem] = useState<string>();
   const [success, setSuccess] = useState('');
-  /** Resolves to whether `action` succeeded. `message` then confirms it. */
-  const run = useCallback(async (action: () => Promise<unknown>, message = ''): Promise<boolean> => {
+  const [isRunning, setIsRunning] = useState(false);
+  /** How many actions have ended. As a key of `usePolling`, it makes the page load what they changed. */
+  const [actionCount, setActionCount] = useState(0);
+  /** Resolves when the action has ended. If it succeeded, `message` confirms it. */
+  const run = useCallback(async (action: () => Promise<unknown>, message = ''): Promise<void> => {
     setSuccess('');
     setProblem(undefined);
+    setIsRunning(true);
     try {
       await action();
       setSuccess(message);
-      return true;
     } catch (error) {
       setProblem((error as Error).message);
-      return false;
+    } finally {
+      setIsRunning(false);
+      setActionCount((count) => count + 1);
     }
   }, []);
-  return { problem, success, run };
+  return { problem, success, isRunning, actionCount, run };
 }

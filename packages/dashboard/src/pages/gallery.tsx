@@ -75,15 +75,10 @@ export function GalleryPage() {
   const dragging = useDroppedFiles(add);
   const isSending = uploads.some(({ state }) => state === 'sending');
   const filters = useMemo(() => filtersOf({ view, sort, search }), [view, sort, search]);
-  const gallery = useGallery(api, filters, isSending);
-  const { jobs, loadMore, refresh } = gallery;
-  useEffect(() => {
-    if (acceptedCount > 0) refresh();
-  }, [acceptedCount, refresh]);
-
-  const { problem, success, run } = useAction();
+  const { problem, success, isRunning, actionCount, run } = useAction();
+  const gallery = useGallery(api, filters, isSending, acceptedCount + actionCount);
+  const { jobs, loadMore } = gallery;
   const [selectedIds, setSelectedIds] = useState<ReadonlySet<string>>();
-  const [isBusy, setIsBusy] = useState(false);
   const selectedJobs = (jobs ?? []).filter(({ task_id }) => selectedIds?.has(task_id));
   // Selected jobs of another view would be invisible.
   useEffect(() => setSelectedIds((ids) => ids && new Set()), [filters]);
@@ -94,18 +89,12 @@ export function GalleryPage() {
     setSelectedIds(ids);
   };
 
-  const act = async (action: () => Promise<unknown>, message: string) => {
-    setIsBusy(true);
-    await run(action, message);
-    setIsBusy(false);
-    refresh();
-  };
   const hideSelected = (hidden: boolean) => {
     const count = selectedJobs.length === 1 ? '1 job' : `${selectedJobs.length} jobs`;
     const message = hidden
       ? `${count} hidden. The filter “Hidden” shows them; their URLs stay valid.`
       : `${count} shown again.`;
-    void act(async () => {
+    void run(async () => {
       const ids = selectedJobs.map(({ task_id }) => task_id);
       await setHidden(api, ids, hidden);
       setSelectedIds(undefined);
@@ -113,13 +102,13 @@ export function GalleryPage() {
   };
   const deleteSelected = () => {
     const message = selectedJobs.length === 1 ? '1 job deleted.' : `${selectedJobs.length} jobs deleted.`;
-    void act(async () => {
+    void run(async () => {
       for (const { task_id } of selectedJobs) await deleteJob(api, task_id);
       setSelectedIds(undefined);
     }, message);
   };
-  const cancel = (job: GalleryJob) => void act(() => cancelJob(api, job.task_id), `${jobName(job)} was canceled.`);
-  const tryAgain = (job: GalleryJob) => void act(() => retryJob(api, job), `${jobName(job)} was sent again.`);
+  const cancel = (job: GalleryJob) => void run(() => cancelJob(api, job.task_id), `${jobName(job)} was canceled.`);
+  const tryAgain = (job: GalleryJob) => void run(() => retryJob(api, job), `${jobName(job)} was sent again.`);
 
   // Load the next page shortly before its button scrolls into view.
   const moreButton = useRef<HTMLButtonElement>(null);
@@ -176,9 +165,9 @@ export function GalleryPage() {
         <SelectionBar
           jobs={selectedJobs}
           areHidden={view === 'hidden'}
-          isBusy={isBusy}
+          isBusy={isRunning}
           onSelectAll={() => setSelectedIds(listedIds)}
-          onDownload={() => void act(() => downloadModels(selectedJobs), '')}
+          onDownload={() => void run(() => downloadModels(selectedJobs))}
           onHide={account.sandbox ? undefined : hideSelected}
           onDelete={account.sandbox ? undefined : deleteSelected}
         />

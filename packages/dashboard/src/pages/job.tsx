@@ -39,8 +39,7 @@ export function JobPage() {
   const [details, setDetails] = useState<JobDetails>();
   const [figures, setFigures] = useState<ModelFigures>();
   const [missing, setMissing] = useState(false);
-  const { problem, success, run } = useAction();
-  const [actionCount, setActionCount] = useState(0);
+  const { problem, success, actionCount, run } = useAction();
   /** `actionCount` when the job was read last. */
   const [loadedAfter, setLoadedAfter] = useState(0);
   const photo = usePhoto(id, task !== undefined && (!task.model_urls || task.can_retry));
@@ -68,17 +67,15 @@ export function JobPage() {
     api.follow,
   );
 
-  const act = (request: () => Promise<unknown>, message: string) =>
-    void run(request, message).then(() => setActionCount((count) => count + 1));
   const replay = (eventId: string) =>
-    act(() => api.send('POST', `/events/${eventId}/replay`), 'The event will be sent again.');
+    run(() => api.send('POST', `/events/${eventId}/replay`), 'The event will be sent again.');
 
   if (missing) return <NotFoundPage />;
   if (!task || !details) return <Problem text={loadProblem} />;
   const glb = task.model_urls?.glb;
   const thumbnail = task.thumbnail_url ?? undefined;
   const tookMs = task.finished_at === null ? null : Date.parse(task.finished_at) - Date.parse(task.created_at);
-  const actions = <JobActions job={task} act={act} />;
+  const actions = <JobActions job={task} act={run} />;
   return (
     <>
       <p class="crumbs">
@@ -127,7 +124,7 @@ export function JobPage() {
             </div>
           )}
           {glb && <CopyableLink label="Permanent link" url={glb} name="the permanent link" />}
-          <ShareModel job={task} name={name} act={act} />
+          <ShareModel job={task} name={name} act={run} />
           {!glb && tookMs !== null && (
             <a class={retryMayHelp(task) ? 'button' : 'button primary'} href="/">
               Try another photo

@@ -1,5 +1,5 @@
 import { type ApiKey, CreatedKey, formLimits, KeyList } from '@gen3d/schema/dashboard';
-import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { parseResponse } from '../api.js';
 import { Button, ConfirmButton, CopyButton } from '../components/buttons.js';
 import { Problem, Success, useAction } from '../components/feedback.js';
@@ -23,14 +23,13 @@ export function KeysPage() {
   const { api, keyId, account } = useSession();
   const [keys, setKeys] = useState<ApiKey[]>();
   const [createdKey, setCreatedKey] = useState<CreatedKey>();
-  const { problem, success, run } = useAction();
+  const { problem, success, actionCount, run } = useAction();
   const createdSection = useRef<HTMLDivElement>(null);
 
-  const load = useCallback(async () => setKeys((await api.get('/keys', KeyList)).keys), [api]);
   const loadProblem = usePolling(async () => {
-    await load();
+    setKeys((await api.get('/keys', KeyList)).keys);
     return false;
-  }, api);
+  }, `${account.account_id} ${actionCount}`);
   useEffect(() => createdKey && createdSection.current?.focus(), [createdKey]);
 
   if (account.sandbox)
@@ -47,7 +46,6 @@ export function KeysPage() {
           void run(async () => {
             setCreatedKey(parseResponse(CreatedKey, await api.send('POST', '/keys', { name })));
             form.reset();
-            await load();
           });
         }}
       >
@@ -55,9 +53,7 @@ export function KeysPage() {
           Name of the new key
           <input name="name" required maxLength={formLimits.nameLength} placeholder="Web shop" autocomplete="off" />
         </label>
-        <button type="submit" class="primary">
-          Create key
-        </button>
+        <Button type="submit" label="Create key" class="primary" />
       </form>
       <Problem text={problem ?? loadProblem} />
       <Success text={success} />
@@ -105,7 +101,6 @@ export function KeysPage() {
                         async () => {
                           await api.send('DELETE', `/keys/${key_id}`);
                           if (createdKey?.key_id === key_id) setCreatedKey(undefined);
-                          await load();
                         },
                         `The key “${name ?? key_id}” was revoked.`,
                       )

@@ -8,7 +8,7 @@ import {
 } from '@gen3d/schema/dashboard';
 import { limits } from '@gen3d/schema/rules';
 import { newIdempotencyKey } from '@gen3d/sdk';
-import { useCallback, useRef, useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { parseResponse } from '../api.js';
 import { Bundles } from '../components/bundles.js';
@@ -45,14 +45,15 @@ export function OperatorPage() {
   /** The search and the cursor of the shown page of accounts. */
   const [query, setQuery] = useState('');
   const [nextCursor, setNextCursor] = useState<string>();
-  const { problem, success, run } = useAction();
+  const { problem, success, actionCount, run } = useAction();
   const [creditedAccount, setCreditedAccount] = useState<OperatorAccount>();
   /** Renewed whenever the form opens, so that sending the form twice credits once. */
   const [creditKey, setCreditKey] = useState('');
   const [createdAccount, setCreatedAccount] = useState<CreatedAccount>();
   const dialog = useRef<HTMLDialogElement>(null);
 
-  const load = useCallback(async () => {
+  const loadProblem = usePolling(async () => {
+    if (role !== 'operator') return false;
     const [newOverview, list] = await Promise.all([
       api.get('/operator/overview', Overview),
       api.get(`/operator/accounts?${query}`, OperatorAccountList),
@@ -60,18 +61,14 @@ export function OperatorPage() {
     setOverview(newOverview);
     setAccounts(list.accounts);
     setNextCursor(list.next_cursor);
-    return newOverview;
-  }, [api, query]);
-  const loadProblem = usePolling(async () => {
-    if (role !== 'operator') return false;
-    return (await load()).oldest_open_at !== null;
-  }, query);
+    return newOverview.oldest_open_at !== null;
+  }, `${query} ${actionCount}`);
 
   const change = (request: () => Promise<unknown>, message: string) =>
     run(async () => {
       setCreatedAccount(undefined);
       await request();
-      await Promise.all([load(), refresh()]);
+      await refresh();
     }, message);
 
   const open = async (accountId: string, page: string) => {
@@ -180,15 +177,14 @@ export function OperatorPage() {
               <input name="balance" type="number" min={0} step="any" defaultValue={10} required />
             </label>
           )}
-          <button type="submit" class="primary">
-            Create account
-          </button>
+          <Button type="submit" label="Create account" class="primary" />
         </form>
         <Success text={success} />
         {createdAccount && (
-          <button type="button" onClick={() => open(createdAccount.account_id, '/dashboard/keys')}>
-            Create a key for {createdAccount.name}
-          </button>
+          <Button
+            label={`Create a key for ${createdAccount.name}`}
+            onClick={() => open(createdAccount.account_id, '/dashboard/keys')}
+          />
         )}
       </section>
       <section>
@@ -240,9 +236,7 @@ export function OperatorPage() {
           </label>
           <div class="row end">
             <Button label="Cancel" onClick={() => dialog.current?.close()} />
-            <button type="submit" class="primary">
-              Credit
-            </button>
+            <Button type="submit" label="Credit" class="primary" />
           </div>
         </form>
       </dialog>

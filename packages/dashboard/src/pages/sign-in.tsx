@@ -87,9 +87,7 @@ export function SignInPage(props: { ended: boolean; onSignedIn: (session: Sessio
               onInput={(event) => setApiKey(event.currentTarget.value)}
             />
           </label>
-          <button type="submit" class="primary full-width" disabled={busy}>
-            Sign in
-          </button>
+          <Button type="submit" label="Sign in" class="primary full-width" disabled={busy} />
         </form>
       )}
       <Problem text={problem} />

@@ -58,8 +58,7 @@ export function WebhookPage() {
   const [health, setHealth] = useState<EventList['health']>({});
   const [onlyUndelivered, setOnlyUndelivered] = useState(false);
   const [revealed, setRevealed] = useState(false);
-  const { problem, success, run } = useAction();
-  const [actionCount, setActionCount] = useState(0);
+  const { problem, success, actionCount, run } = useAction();
 
   const loadProblem = usePolling(async () => {
     if (account.sandbox) return false;
@@ -69,9 +68,6 @@ export function WebhookPage() {
     setEvents(list.events);
     return list.events.some(isUndelivered);
   }, `${account.account_id} ${onlyUndelivered} ${actionCount}`);
-
-  const send = (action: () => Promise<unknown>, message: string) =>
-    void run(action, message).then(() => setActionCount((count) => count + 1));
 
   if (account.sandbox) return <p class="empty">The sandbox is shared by everyone, so it cannot have a webhook.</p>;
   if (endpoint === undefined) return <Problem text={loadProblem} />;
@@ -92,7 +88,7 @@ export function WebhookPage() {
         noValidate
         onSubmit={(event) => {
           event.preventDefault();
-          send(async () => {
+          run(async () => {
             await api.send('PUT', '/webhook-endpoint', { url, events: finalOnly ? 'final' : 'all' });
             setEditedUrl(undefined);
             setEditedFinalOnly(undefined);
@@ -125,26 +121,25 @@ export function WebhookPage() {
           Only when a job has ended, without its progress
         </label>
         <div class="row">
-          <button
+          <Button
             type="submit"
+            label={endpoint ? 'Save' : 'Add endpoint'}
             class="primary"
             disabled={isHttp || (endpoint !== null && url === endpoint.url && finalOnly === isFinalOnly)}
-          >
-            {endpoint ? 'Save' : 'Add endpoint'}
-          </button>
+          />
           {endpoint && (
             <>
               <Button
                 label="Send a ping"
                 onClick={() =>
-                  send(() => api.send('POST', '/webhook-endpoint/test'), 'The ping will be sent in about 10 seconds.')
+                  run(() => api.send('POST', '/webhook-endpoint/test'), 'The ping will be sent in about 10 seconds.')
                 }
               />
               <ConfirmButton
                 label="Remove"
                 question="Remove the webhook?"
                 consequence="Deliveries stop immediately, and waiting events are dropped. If you set a URL again, it gets a new secret."
-                onConfirm={() => send(() => api.send('DELETE', '/webhook-endpoint'), 'Webhook removed.')}
+                onConfirm={() => run(() => api.send('DELETE', '/webhook-endpoint'), 'Webhook removed.')}
               />
             </>
           )}
@@ -164,7 +159,7 @@ export function WebhookPage() {
                 question="Create a new secret?"
                 consequence="The old secret stops working immediately: your receiver refuses deliveries until it has the new one."
                 onConfirm={() =>
-                  send(
+                  run(
                     () => api.send('POST', '/webhook-endpoint/rotate'),
                     'New secret created. Configure your receiver with it.',
                   )
@@ -213,7 +208,7 @@ export function WebhookPage() {
           <EventsTable
             events={events}
             onReplay={(eventId) =>
-              send(() => api.send('POST', `/events/${eventId}/replay`), 'The event will be sent again.')
+              run(() => api.send('POST', `/events/${eventId}/replay`), 'The event will be sent again.')
             }
           />
         )}

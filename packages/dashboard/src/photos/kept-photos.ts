@@ -5,23 +5,22 @@ const storeName = 'photos';
 /** The longest side of a stored copy, in pixels. */
 const maxSide = 1_024;
 
-function openDatabase(): Promise<IDBDatabase> {
-  return new Promise((resolve, reject) => {
-    const request = indexedDB.open('gen3d', 1);
-    request.onupgradeneeded = () => request.result.createObjectStore(storeName);
+const resultOf = <T>(request: IDBRequest<T>): Promise<T> =>
+  new Promise((resolve, reject) => {
     request.onsuccess = () => resolve(request.result);
     request.onerror = () => reject(request.error);
   });
+
+function openDatabase(): Promise<IDBDatabase> {
+  const request = indexedDB.open('gen3d', 1);
+  request.onupgradeneeded = () => request.result.createObjectStore(storeName);
+  return resultOf(request);
 }
 
 async function inStore<T>(mode: IDBTransactionMode, action: (store: IDBObjectStore) => IDBRequest<T>): Promise<T> {
   const db = await openDatabase();
   try {
-    return await new Promise((resolve, reject) => {
-      const request = action(db.transaction(storeName, mode).objectStore(storeName));
-      request.onsuccess = () => resolve(request.result);
-      request.onerror = () => reject(request.error);
-    });
+    return await resultOf(action(db.transaction(storeName, mode).objectStore(storeName)));
   } finally {
     db.close();
   }
