@@ -53,7 +53,7 @@ export async function* readEvents(
         if (jobId !== undefined && isTerminal(event.status)) return;
       }
     } catch (error) {
-      signal.throwIfAborted();
+      if (signal.aborted) throw signal.reason;
       if (!hasConnected || !isTemporary(error)) throw error;
       onRetry?.(error);
       pauseMs = Math.max(pauseMs, error.retryAfterMs ?? 0);

@@ -156,7 +156,7 @@ export class Transport {
         try {
           return await this.#attempt(method, url, signal, content);
         } catch (error) {
-          signal.throwIfAborted();
+          if (signal.aborted) throw signal.reason;
           const pauseMs = attempt <= maxRetries ? retryPauseMs(error, attempt, call.repeatable) : undefined;
           if (pauseMs === undefined) throw error;
           onRetry?.({ error: error as Gen3dError, pauseMs, attempt });
@@ -179,7 +179,7 @@ export class Transport {
         if (complete.ok) return complete;
         throw content ? await errorFrom(complete, { url, bodyBytes: content.body?.length }) : fileError(complete, url);
       } catch (error) {
-        signal.throwIfAborted();
+        if (signal.aborted) throw signal.reason;
         throw connectionError(url, error, hasHeaders);
       }
     });

@@ -1,5 +1,5 @@
 // AbortSignal.any is missing in Safari before 17.4, Chrome before 116 and Firefox before 124; URL.canParse in Safari before
-// 17, Chrome before 120 and Firefox before 115, and in the jsdom of Jest 29.
+// 17, Chrome before 120 and Firefox before 115; throwIfAborted in Chrome before 100. The jsdom of Jest 29 has none of them.
 import { execFile } from 'node:child_process';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -10,6 +10,7 @@ import { jobId, task } from './server.js';
 /** Runs in a process of its own, because it deletes functions before the client is loaded. */
 const program = (baseUrl: string) => `
   Reflect.deleteProperty(AbortSignal, 'any');
+  Reflect.deleteProperty(AbortSignal.prototype, 'throwIfAborted');
   Reflect.deleteProperty(URL, 'canParse');
   Reflect.deleteProperty(URL, 'parse');
   const { Gen3d } = await import(${JSON.stringify(new URL('../dist/index.js', import.meta.url).href)});
@@ -27,7 +28,7 @@ const program = (baseUrl: string) => `
     await outcome(gen3d.jobs.retrieve('silent', { signal, timeoutMs: 100, maxRetries: 0 })),
   ]));`;
 
-test('calls succeed, abort and time out without AbortSignal.any and URL.canParse', async () => {
+test('calls succeed, abort and time out without newer functions of signals and URLs', async () => {
   const server = createServer((request, response) => {
     if (request.url?.endsWith('/silent')) return;
     request.resume().on('end', () => {
