@@ -12,6 +12,7 @@ import {
   QuotaList,
   SpendHistory,
 } from '@gen3d/schema/dashboard';
+import { sql } from 'kysely';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { dayMs } from '../src/base/time.js';
 import { version } from '../src/base/version.js';
@@ -182,6 +183,20 @@ describe('a session', () => {
     await admin().revokeKey(key_id);
     expect((await second.call('GET', '/balance')).status).toBe(401);
     expect((await first.call('GET', '/balance')).status).toBe(200);
+  });
+
+  test('does not begin with a key that is revoked meanwhile', async () => {
+    const { apiKey } = await newCaller();
+    const { signedIn, setCookie } = await withDatabase(async (db) => {
+      await sql`create trigger revoke_key after insert on dashboard_tokens
+        begin update api_keys set revoked_at = 1 where id = new.key_id; end`.execute(db);
+      const browser = await signIn({ api_key: apiKey });
+      await sql`drop trigger revoke_key`.execute(db);
+      return browser;
+    });
+    expect(signedIn.status).toBe(403);
+    expect(codeOf(signedIn)).toBe('sign_in_failed');
+    expect(setCookie).toBe('');
   });
 
   test('expires after seven days, and a link after an hour', async () => {

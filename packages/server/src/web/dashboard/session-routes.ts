@@ -83,9 +83,9 @@ export function sessionRoutes(
       keyUse.record(keyId);
     }
     const token = await tokens.issueSession(keyId);
-    response.cookie(nameFor(request, config), token, { ...options(request, config), maxAge: sessionMs });
     const identity = await tokens.identify(token);
-    if (!identity) throw new Error('the new session was not found');
+    if (!identity) throw signInFailed('This session has ended already. Its API key may have been revoked');
+    response.cookie(nameFor(request, config), token, { ...options(request, config), maxAge: sessionMs });
     sendJson(response, 200, await describeSession(identity));
   });
 
