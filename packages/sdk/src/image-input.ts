@@ -133,15 +133,23 @@ export async function prepareImage(image: Blob, options: PrepareImageOptions = {
     // The server decodes it too, but needs more time.
     if (isSmall && pixels <= maxPixels && maxSide === undefined) return asItIs();
     if (cause instanceof InvalidRequestError) throw cause;
-    throw invalid(await conversionProblem(cause, { name, problem, isHeic, isKnown: mediaType !== undefined }), {
-      cause,
-    });
+    const isKnown = mediaType !== undefined;
+    throw invalid(await conversionProblem(cause, { name, problem, pixels, isHeic, isKnown }), { cause });
   }
+}
+
+interface UnfitImage {
+  readonly name: string;
+  /** The start of the sentence: what the image is. */
+  readonly problem: string;
+  readonly pixels: number;
+  readonly isHeic: boolean;
+  readonly isKnown: boolean;
 }
 
 async function conversionProblem(
   cause: unknown,
-  { name, problem, isHeic, isKnown }: { name: string; problem: string; isHeic: boolean; isKnown: boolean },
+  { name, problem, pixels, isHeic, isKnown }: UnfitImage,
 ): Promise<string> {
   if (cause instanceof PackageLoadError) {
     const remedy = cause.message.startsWith('sharp') ? ', or pass it: new Gen3d({ sharp })' : '';
@@ -150,6 +158,7 @@ async function conversionProblem(
   if (cause instanceof FloatingPointError)
     return `${problem} whose pixels are floating-point numbers. Save it as PNG, JPEG or WebP`;
   if (isHeic && !(await loadLibheif())) return `${problem}, which cannot be decoded here. ${heicRemedy()}`;
+  if (pixels > maxPixels) return `${problem}, which could not be scaled down here. Make the image smaller`;
   const cannotDecode = isKnown ? `${name} cannot be decoded` : `${problem} that cannot be decoded here`;
   return `${cannotDecode}. Check that the file is complete, or save it as PNG, JPEG or WebP`;
 }
