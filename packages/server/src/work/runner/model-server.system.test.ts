@@ -118,6 +118,16 @@ test.each<[string, (response: ServerResponse) => unknown, RegExp]>([
   expect(error).toMatchObject({ code: 'inference_failed', message: expect.stringMatching(message) });
 });
 
+test('a server that closes the connection at the sight of a photo is asked again without one', async () => {
+  const server = await modelServer((request, response) => {
+    // Closing a connection with unread bytes resets it, and the other side loses the response.
+    if (Number(request.headers['content-length']) > 1_000) request.socket.resetAndDestroy();
+    else sendJson(response, { error: "unknown path '/v2'" }, 404);
+  });
+  const error = await server.generate(ballPhoto()).catch((thrown: unknown) => thrown);
+  expect(error).toMatchObject({ code: 'inference_failed', message: expect.stringMatching(/unknown path '\/v2'/) });
+});
+
 test.each([401, 409, 429, 503])('while the server returns HTTP %i, the job waits', async (status) => {
   const server = await modelServer((_, response) => sendJson(response, { error: 'not now' }, status));
   const generated = server.generate(ballPhoto());

@@ -40,6 +40,9 @@ const isTemporary = (status: number, words: string) =>
  */
 const isUnsuitable = (status: number) => status < 400 || [404, 405, 501].includes(status);
 
+/** The server closed the connection instead of answering. */
+const isLost = (error: unknown) => /^(ECONNRESET|EPIPE|UND_ERR_SOCKET)$/.test((error as { code?: string }).code ?? '');
+
 export interface ModelServerOptions {
   manifest: HttpManifest;
   /** Longest time for one model. */
@@ -88,11 +91,9 @@ export class ModelServer implements ModelMaker {
    * cannot be used, for example because its address is wrong.
    */
   async probe(): Promise<string | undefined> {
-    const { url, headers, body } = modelRequest(this.#options.manifest, undefined);
     const signal = AbortSignal.timeout(probeTimeoutMs);
     try {
-      const response = await this.#send(url, this.#agent, signal, { headers, body });
-      response.body.on('error', () => {}).destroy();
+      await this.#sendWithoutPhoto(signal);
       return undefined;
     } catch (error) {
       if (error instanceof RefusedRequest) return isUnsuitable(error.status) ? error.forOperator : undefined;
@@ -170,9 +171,29 @@ export class ModelServer implements ModelMaker {
       const isOwn = target.origin === url.origin;
       await this.#save(await this.#send(target, isOwn ? this.#agent : this.#guarded, signal), file);
     } catch (error) {
-      if (error instanceof RefusedRequest) throw refused(error.message, error.forOperator);
-      throw this.#explained(error);
+      const cause = isLost(error) ? ((await this.#unsuitable(signal)) ?? error) : error;
+      if (cause instanceof RefusedRequest) throw refused(cause.message, cause.forOperator);
+      throw this.#explained(cause);
     }
+  }
+
+  async #sendWithoutPhoto(signal: AbortSignal): Promise<void> {
+    const { url, ...request } = modelRequest(this.#options.manifest, undefined);
+    const response = await this.#send(url, this.#agent, signal, request);
+    response.body.on('error', () => {}).destroy();
+  }
+
+  /**
+   * Returns why no request can succeed. A server that refuses a photo before it has read it, such as trellis2.c, closes the
+   * connection, and its words are lost with it.
+   */
+  async #unsuitable(signal: AbortSignal): Promise<RefusedRequest | undefined> {
+    try {
+      await this.#sendWithoutPhoto(AbortSignal.any([signal, AbortSignal.timeout(probeTimeoutMs)]));
+    } catch (error) {
+      if (error instanceof RefusedRequest && isUnsuitable(error.status)) return error;
+    }
+    return undefined;
   }
 
   #explained(error: unknown): unknown {
