@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, request } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import express from 'express';
@@ -61,37 +61,57 @@ test('a client with a slow connection receives the whole response, even if that 
   expect(performance.now() - started).toBeGreaterThan(2 * windowMs);
 });
 
-/** A connection to a server that responds to every request without reading its body. */
-async function connectToIgnorer(graceMs: number): Promise<Socket> {
+/** Connects to a server that responds to every request without reading its body. Neither side closes with the other. */
+async function connectToIgnorer(graceMs: number): Promise<{ socket: Socket; accepted: Socket }> {
   const app = express();
   app.use(closeUnreadBodies(graceMs));
   app.use((_request, response) => void response.send('hello'));
   const server = createServer(app).listen(0, '127.0.0.1');
   await once(server, 'listening');
-  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1').setEncoding('utf8');
+  const { port } = server.address() as AddressInfo;
+  const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true }).setEncoding('utf8');
+  const [accepted] = await once(server, 'connection');
   onTestFinished(() => {
     socket.destroy();
     server.close();
   });
-  return socket;
+  return { socket, accepted };
 }
 
 const responseOn = async (socket: Socket) => String((await once(socket, 'data'))[0]);
 
 test('a client that keeps sending a body after the response is disconnected', async () => {
-  const socket = await connectToIgnorer(0);
+  const { socket, accepted } = await connectToIgnorer(0);
   socket.on('error', () => {});
   socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\n\r\nx');
   expect(await responseOn(socket)).toContain('hello');
-  await once(socket, 'close');
+  await once(accepted, 'close');
 });
 
 test('a client that finishes its body in time keeps its connection', async () => {
-  const socket = await connectToIgnorer(2_147_483_647);
+  const { socket } = await connectToIgnorer(2_147_483_647);
   socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 6\r\n\r\nabc');
   expect(await responseOn(socket)).toContain('hello');
   socket.write('defGET / HTTP/1.1\r\nHost: x\r\n\r\n');
   expect(await responseOn(socket)).toContain('hello');
+});
+
+test('a connection that the client wants closed is closed after its body, and not before', async () => {
+  const { socket, accepted } = await connectToIgnorer(2_147_483_647);
+  socket.write('POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 6\r\n\r\nabc');
+  await once(socket.resume(), 'end');
+  expect(accepted.destroyed).toBe(false);
+  socket.end('def');
+  await once(accepted, 'close');
+});
+
+test('a client that wants its connection closed receives the refusal of a large body', async () => {
+  const { url } = await startServer();
+  const sent = request(`${url}/v1/jobs`, { method: 'POST', agent: false });
+  sent.end(Buffer.alloc(20_000_000, ' '));
+  sent.on('response', (response) => response.resume());
+  const [[response]] = await Promise.all([once(sent, 'response'), once(sent, 'close')]);
+  expect(response.statusCode).toBe(403);
 });
 
 test('a body over the limit is refused before its end', async () => {

@@ -1,5 +1,5 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
+import { Socket } from 'node:net';
 import type { RequestHandler } from 'express';
 import { clientOf } from './client-address.js';
 
@@ -51,16 +51,24 @@ export function evictWaitingConnections(server: Server, max: () => number): void
 /**
  * Closes connections whose client still sends a body `graceMs` after the response. Node keeps reading, so that the
  * client receives the response and can reuse the connection; without a limit, a refused request could keep the server
- * busy.
+ * busy. A connection that ends with the response is closed after the body, too: closing it while data arrives resets it,
+ * and the client would lose the response (RFC 9112, 9.6).
  */
 export function closeUnreadBodies(graceMs: number): RequestHandler {
   return (request, response, next) => {
     const { 'content-length': length, 'transfer-encoding': coding } = request.headers;
     if (coding === undefined && (length === undefined || length === '0')) return next();
+    const { socket } = request;
+    const close = () => Socket.prototype.destroySoon.call(socket);
+    // Node calls this after the last response of a connection.
+    socket.destroySoon = () => (request.complete ? close() : void socket.end());
     response.once('finish', () => {
       if (request.complete) return;
-      const timer = setTimeout(() => request.socket.destroy(), graceMs);
-      request.once('close', () => clearTimeout(timer));
+      const timer = setTimeout(() => socket.destroy(), graceMs);
+      request.once('close', () => {
+        clearTimeout(timer);
+        if (socket.writableEnded) close();
+      });
     });
     next();
   };
