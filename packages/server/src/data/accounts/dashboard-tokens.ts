@@ -6,8 +6,9 @@ import { maxRowsRead } from '../db/bounds.js';
 import type { Db, Queryable } from '../db/database.js';
 import { after, currentTime, isAhead, type Time } from '../db/time.js';
 import { transaction } from '../db/transaction.js';
+import { lockAccount } from './accounts.js';
 import { audit } from './audit-log.js';
-import { quotas } from './quotas.js';
+import { AccountDeletedError, quotas } from './quotas.js';
 
 /** How long a sign-in link is valid. It works once. */
 export const linkMs = 60 * 60 * 1_000;
@@ -88,27 +89,35 @@ export class DashboardTokens {
 
   /**
    * Issues a session of the operator, or of an API key until that is revoked. Ends the oldest if there are too many.
+   * @throws {AccountDeletedError}
    */
-  async issueSession(keyId: string | null): Promise<string> {
-    const token = await this.#issue(this.#db, 'session', keyId, sessionMs);
-    const account = this.#db.selectFrom('api_keys').select('account_id').where('id', '=', keyId);
-    const beyond = await this.#db
-      .selectFrom('dashboard_tokens')
-      .select('hash')
-      .where('kind', '=', 'session')
-      .where('hash', 'not in', this.#hashes(token))
-      .where((eb) =>
-        keyId === null
-          ? eb('key_id', 'is', null)
-          : eb('key_id', 'in', eb.selectFrom('api_keys').select('id').where('account_id', '=', account)),
-      )
-      .orderBy('created_at', 'desc')
-      .limit(maxRowsRead)
-      .offset(quotas.sessions - 1)
-      .execute();
-    const hashes = beyond.map(({ hash }) => hash);
-    if (hashes.length > 0) await this.#db.deleteFrom('dashboard_tokens').where('hash', 'in', hashes).execute();
-    return token;
+  issueSession(keyId: string | null): Promise<string> {
+    return transaction(this.#db, async (trx) => {
+      const account = trx.selectFrom('api_keys').select('account_id').where('id', '=', keyId);
+      if (keyId !== null) {
+        // Otherwise, the account's key could be deleted before the session that belongs to it.
+        const deleted = () => new AccountDeletedError('The account was deleted');
+        await lockAccount(trx, (await account.executeTakeFirstOrThrow(deleted)).account_id);
+      }
+      const token = await this.#issue(trx, 'session', keyId, sessionMs);
+      const beyond = await trx
+        .selectFrom('dashboard_tokens')
+        .select('hash')
+        .where('kind', '=', 'session')
+        .where('hash', 'not in', this.#hashes(token))
+        .where((eb) =>
+          keyId === null
+            ? eb('key_id', 'is', null)
+            : eb('key_id', 'in', eb.selectFrom('api_keys').select('id').where('account_id', '=', account)),
+        )
+        .orderBy('created_at', 'desc')
+        .limit(maxRowsRead)
+        .offset(quotas.sessions - 1)
+        .execute();
+      const hashes = beyond.map(({ hash }) => hash);
+      if (hashes.length > 0) await trx.deleteFrom('dashboard_tokens').where('hash', 'in', hashes).execute();
+      return token;
+    });
   }
 
   async identify(token: string): Promise<Identity | undefined> {
