@@ -1,12 +1,12 @@
 import { Failed } from './processes.mjs';
 import { requireFrom } from './repository.mjs';
 
-/** @throws {Error} if better-sqlite3's addon is missing or for another platform */
+/** @throws {Error} if better-sqlite3's addon is missing or was built for another platform */
 const openDatabase = () => new (requireFrom('server')('better-sqlite3'))(':memory:').close();
 
 /**
  * An installation succeeds without SQLite's addon, because newer versions of Node do not need it. Without either, the
- * server would fail only after everything has been built.
+ * server would fail only after everything had been built.
  *
  * @throws {Failed} if there is no SQLite
  */

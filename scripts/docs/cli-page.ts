@@ -25,7 +25,7 @@ export async function cliPage(): Promise<string> {
     optionTable(gen3d),
     'Without these options, the command uses the profile that `gen3d login` or the first `gen3d serve` on this machine has saved.',
     'If no server runs on this machine, a command says so at once. It waits for a server that is starting; `create` and `watch` also wait 5 seconds for one that is started at the same moment.',
-    'Requests go directly to the server. To use `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`, also set `NODE_USE_ENV_PROXY=1`, which Node has since 22.21 and 24.5, and for a server on this machine `NO_PROXY=127.0.0.1`. `gen3d models pull` needs no `NODE_USE_ENV_PROXY`.',
+    'Requests go directly to the server. To use `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`, also set `NODE_USE_ENV_PROXY=1` (in Node 22.21, 24.5 or later) and, for a server on this machine, `NO_PROXY=127.0.0.1`. `gen3d models pull` needs no `NODE_USE_ENV_PROXY`.',
     table(
       ['Exit code', 'Meaning'],
       Object.entries(exitCode).map(([name, number]) => [String(number), exitCodes[name as keyof typeof exitCode]]),

@@ -1,4 +1,4 @@
-// What the repository lacks for a release, of what can be checked without npm and without installed packages.
+// Finds what the repository lacks for a release, as far as this can be checked without npm and installed packages.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from '../repository.mjs';

@@ -58,7 +58,7 @@ test('an assistant creates a model, receives progress and a thumbnail, and downl
   // The client drops an update that arrives together with the result, which has the last state anyway.
   expect(updates[0]).toMatchObject({ total: 100, message: expect.stringMatching(/^[A-Z_]+$/) });
   const values = updates.map(({ progress }) => progress);
-  // The protocol forbids to repeat a value.
+  // The protocol forbids repeating a value.
   expect(values).toEqual([...new Set(values)].toSorted((a, b) => a - b));
   const [thumbnail] = waited.content.filter((part) => part.type === 'image');
   expect(Buffer.from(thumbnail?.data ?? '', 'base64').subarray(0, 2)).toEqual(Buffer.from([0xff, 0xd8]));

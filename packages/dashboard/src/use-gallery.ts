@@ -47,7 +47,7 @@ export function merged(
  *
  * @param filters parameters of the route `/gallery` without `limit` and `cursor`
  * @param isBusy whether the page is about to create jobs
- * @param changeCount how often the page has changed jobs; they are loaded again when it grows
+ * @param changeCount how often the page has changed jobs; the jobs are loaded again when this count grows
  */
 export function useGallery(api: Api, filters: URLSearchParams, isBusy: boolean, changeCount: number) {
   const query = new URLSearchParams({ limit: String(pageSize), ...Object.fromEntries(filters) }).toString();

@@ -35,7 +35,7 @@ const photoExtension = new RegExp(`(\\${photoExtensions.join('|\\')})$`, 'i');
 
 /**
  * Returns a file name for a job that is valid on every system: the job's label without the extension of a photo, or its
- * id. It never leads to another folder, even if a server sends another text than an id.
+ * id. It never leads to another folder, even if a server sends text that is not an id.
  *
  * @param suffix follows the name, for example `.glb`. For an image it is more than an extension, because the photo may
  *   have that name

@@ -18,7 +18,7 @@ export function quoted(text: string): string {
   return start.length < text.length ? `${start}…` : text;
 }
 
-/** Escapes text for HTML or XML, also for the value of an attribute. */
+/** Escapes text for HTML or XML, including the values of attributes. */
 export const escapeHtml = (text: string): string =>
   text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 

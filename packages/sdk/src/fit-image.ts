@@ -37,7 +37,7 @@ type Fit = (image: Blob, options: FitOptions) => Promise<Blob | undefined>;
  * @param givenSharp used instead of the installed package and of a canvas
  * @returns undefined without a canvas, if sharp is not installed
  * @throws {PackageLoadError} without a canvas, if sharp is installed but cannot be loaded
- * @throws {InvalidRequestError} if sharp is something else
+ * @throws {InvalidRequestError} if sharp is not the function that the package exports
  */
 export async function imageFitter(givenSharp?: Sharp): Promise<Fit | undefined> {
   if (!givenSharp && typeof createImageBitmap === 'function' && newCanvas !== undefined) return fitWithCanvas;

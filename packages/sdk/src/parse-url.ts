@@ -1,4 +1,4 @@
-/** Parses a URL. `URL.canParse` and `URL.parse` are missing in browsers before 2023, and in the jsdom of Jest 29. */
+/** Parses a URL. `URL.canParse` and `URL.parse` are missing in browsers from before 2023 and in Jest 29's jsdom. */
 export function parseUrl(url: string, base?: string): URL | undefined {
   try {
     return new URL(url, base);

@@ -15,7 +15,7 @@ export function bytesIn(value: unknown): Uint8Array<ArrayBuffer> | undefined {
 export const isBlob = (value: unknown): value is Blob =>
   typeof value === 'object' && value !== null && 'size' in value && 'type' in value && 'slice' in value;
 
-/** Reads a Blob. That of Jest's jsdom has no `arrayBuffer`. */
+/** Reads a Blob. The Blob of Jest's jsdom has no `arrayBuffer`. */
 export async function readBlob(blob: Blob): Promise<Uint8Array<ArrayBuffer>> {
   if ('arrayBuffer' in blob) return new Uint8Array(await blob.arrayBuffer());
   return new Promise((resolve, reject) => {

@@ -50,7 +50,7 @@ function foreign<T extends object>(original: T): T {
 
 const untagged = <T extends object>(blob: T): T => Object.assign(blob, { [Symbol.toStringTag]: undefined });
 
-/** Only a `FileReader` reads it. */
+/** A Blob that only a `FileReader` can read. */
 class OldBlob {
   readonly size = jpeg.length;
   readonly type = '';

@@ -52,7 +52,7 @@ interface Item {
   readonly name: string;
   /** Where the model was written. Undefined without --wait. */
   readonly path: string | undefined;
-  /** Of all photos, as are the settings. */
+  /** For all photos, as are the settings. */
   readonly order: Order;
   readonly settings: Omit<CreateJobParams, 'image' | 'label'>;
   /** The id of the job while it runs. */

@@ -91,7 +91,7 @@ function addWait(server: McpServer, options: ServerOptions): void {
         const token = _meta?.progressToken;
         let lastProgress = -1;
         const onProgress = ({ status, progress }: TaskObject) => {
-          // The protocol requires that the value increases with each notification.
+          // The protocol requires the value to increase with each notification.
           if (token === undefined || progress <= lastProgress) return;
           lastProgress = progress;
           const params = { progressToken: token, progress, total: 100, message: status };

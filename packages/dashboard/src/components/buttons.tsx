@@ -97,7 +97,7 @@ export function Choice<T extends string>(props: {
   );
 }
 
-/** Offers values as a list that drops down. `name` is for screen readers. */
+/** Offers values as a drop-down list. `name` is for screen readers. */
 export function Select<T extends string>(props: {
   name: string;
   /** The text of each value. */

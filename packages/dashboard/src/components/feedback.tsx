@@ -27,7 +27,7 @@ export function useAction() {
   const [problem, setProblem] = useState<string>();
   const [success, setSuccess] = useState('');
   const [isRunning, setIsRunning] = useState(false);
-  /** How many actions have ended. As a key of `usePolling`, it makes the page load what they changed. */
+  /** How many actions have ended. As a key of `usePolling`, it makes the page load what the actions changed. */
   const [actionCount, setActionCount] = useState(0);
   /** Resolves when the action has ended. If it succeeded, `message` confirms it. */
   const run = useCallback(async (action: () => Promise<unknown>, message = ''): Promise<void> => {

@@ -22,7 +22,7 @@ export class StorageUnavailableError extends Error {
 export const isStorageUnavailable = (error: unknown): error is StorageUnavailableError =>
   error instanceof StorageUnavailableError;
 
-/** Returns a handler that replaces the error of a missing file by a value, and passes on any other. */
+/** Returns a handler that replaces the error of a missing file with a value, and passes on any other. */
 export const ifMissing =
   <T>(value: T) =>
   (error: unknown): T => {

@@ -69,8 +69,8 @@ export function docs({ publicUrl }: Pick<Config, 'publicUrl'>): Router {
     if (template === undefined) return next();
     const page = name === 'search' ? template.replace('<!-- results -->', () => results(sections, query.q)) : template;
     const address = publicUrl ?? `${protocol}://${host}`;
-    // The host of a valid URL may contain quotes, and also $', of which `replaceAll` would make a copy of the page if it
-    // was not the result of a function.
+    // The host of a valid URL may contain quotes, and also $', which `replaceAll` would replace with a copy of the
+    // page if a function did not return the host.
     const origin = escapeHtml(new URL(URL.canParse(address) ? address : exampleAddress).origin);
     response.type('html').send(page.replaceAll(exampleAddress, () => origin));
   });

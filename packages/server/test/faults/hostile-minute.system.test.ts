@@ -15,7 +15,7 @@ import { openDatabase } from '../open-database.js';
 
 // Plays what an account may send in a minute, without waiting for it. Each value is as long as it may be.
 
-/** The limit on the rows of a table: a quota of each account, or one row per thing of which there are few. */
+/** The limit on the rows of a table: a quota of each account, or one row for each of a few things. */
 type RowBound =
   | { quota: keyof typeof quotas }
   | {

@@ -8,11 +8,11 @@ class Parameter {
 
 /**
  * Builds a query once per kind of database instead of for each request. Building and compiling a query of one row takes
- * longer than SQLite needs to answer it. A query with an expression among its values is built each time, as on
- * PostgreSQL, which evaluates the current time itself.
+ * longer than SQLite needs to answer it. A query with an expression among its values is built each time, for example
+ * on PostgreSQL, which evaluates the current time itself.
  *
- * @param build makes the query, with `parameter(name)` in the place of each value that differs between executions. A
- *   query that depends on which values are given is built once for each such set
+ * @param build makes the query, with `parameter(name)` in place of each value that differs between executions. A
+ *   query that depends on which values are given is built once for each set of names
  * @example
  * const nameOf = prepared((db, parameter: Parameters<{ id: string }>) =>
  *   db.selectFrom('accounts').select('name').where('id', '=', parameter('id')),

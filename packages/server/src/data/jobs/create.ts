@@ -200,7 +200,7 @@ export async function acceptJob(
 interface AccountQuery extends JobOrigin {
   accountId: string;
   now: Time;
-  /** Asks whether the account has as many unfinished jobs. */
+  /** Asks whether the account has this many unfinished jobs. */
   maxOpenJobs?: number;
   /** Asks for the balance that unfinished jobs have not reserved. */
   reserved?: MicroUsd;

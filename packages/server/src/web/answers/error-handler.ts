@@ -46,7 +46,7 @@ function insufficientBalance({ balance, message }: InsufficientBalanceError): In
   };
 }
 
-/** Returns the response to a request that cannot be served, if the error says so. */
+/** Returns the response if the error means that the request cannot be served. */
 function refusalOf(error: unknown): HttpError | undefined {
   if (error instanceof HttpError) return error;
   if (error instanceof QuotaError) {
@@ -54,7 +54,7 @@ function refusalOf(error: unknown): HttpError | undefined {
   }
   if (error instanceof AdminError) return new HttpError(409, 'invalid_request', error.message);
   if (error instanceof BundleRefusal) return new HttpError(400, 'invalid_request', error.message);
-  // Express throws errors with a status because of the request, such as for a path that cannot be decoded.
+  // Express throws errors with a status for invalid requests, such as a path that cannot be decoded.
   if (typeof error !== 'object' || error === null) return undefined;
   const { status } = error as { status?: unknown };
   if (typeof status !== 'number' || status < 400 || status > 499) return undefined;

@@ -118,7 +118,7 @@ test.each<[string, (response: ServerResponse) => unknown, RegExp]>([
   expect(error).toMatchObject({ code: 'inference_failed', message: expect.stringMatching(message) });
 });
 
-test('a server that closes the connection at the sight of a photo is asked again without one', async () => {
+test('a server that closes the connection when it gets a photo is asked again without one', async () => {
   const server = await modelServer((request, response) => {
     // Closing a connection with unread bytes resets it, and the other side loses the response.
     if (Number(request.headers['content-length']) > 1_000) request.socket.resetAndDestroy();

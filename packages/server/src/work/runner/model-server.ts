@@ -40,7 +40,7 @@ const isTemporary = (status: number, words: string) =>
  */
 const isUnsuitable = (status: number) => status < 400 || [404, 405, 501].includes(status);
 
-/** The server closed the connection instead of answering. */
+/** Whether the server closed the connection instead of responding. */
 const isLost = (error: unknown) => /^(ECONNRESET|EPIPE|UND_ERR_SOCKET)$/.test((error as { code?: string }).code ?? '');
 
 export interface ModelServerOptions {
@@ -184,8 +184,8 @@ export class ModelServer implements ModelMaker {
   }
 
   /**
-   * Returns why no request can succeed. A server that refuses a photo before it has read it, such as trellis2.c, closes the
-   * connection, and its words are lost with it.
+   * Returns why no request can succeed. A server that refuses a photo before reading it, such as trellis2.c, closes
+   * the connection, and its response is lost.
    */
   async #unsuitable(signal: AbortSignal): Promise<RefusedRequest | undefined> {
     try {
