@@ -8,7 +8,7 @@ const openDatabase = () => new (requireFrom('server')('better-sqlite3'))(':memor
  * An installation succeeds without SQLite's addon, because newer versions of Node do not need it. Without either, the
  * server would fail only after everything had been built.
  *
- * @throws {Failed} if there is no SQLite
+ * @throws {Failed} if SQLite cannot be loaded
  */
 export function requireSqlite(version = process.versions.node, open = openDatabase) {
   const [major = 0, minor = 0] = version.split('.').map(Number);

@@ -120,9 +120,7 @@ export async function findAccount(db: Queryable, id: string): Promise<Account | 
  */
 export async function lockAccount(trx: Queryable, id: string): Promise<void> {
   const account = trx.selectFrom('accounts').select('id').where('id', '=', id).where('deleted_at', 'is', null);
-  await account
-    .$call(forNoKeyUpdate(trx))
-    .executeTakeFirstOrThrow(() => new AccountDeletedError('The account was deleted'));
+  await account.$call(forNoKeyUpdate(trx)).executeTakeFirstOrThrow(() => new AccountDeletedError());
 }
 
 /**

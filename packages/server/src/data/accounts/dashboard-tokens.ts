@@ -96,8 +96,8 @@ export class DashboardTokens {
       const account = trx.selectFrom('api_keys').select('account_id').where('id', '=', keyId);
       if (keyId !== null) {
         // Otherwise, the account's key could be deleted before the session that belongs to it.
-        const deleted = () => new AccountDeletedError('The account was deleted');
-        await lockAccount(trx, (await account.executeTakeFirstOrThrow(deleted)).account_id);
+        const { account_id } = await account.executeTakeFirstOrThrow(() => new AccountDeletedError());
+        await lockAccount(trx, account_id);
       }
       const token = await this.#issue(trx, 'session', keyId, sessionMs);
       const beyond = await trx

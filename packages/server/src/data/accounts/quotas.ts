@@ -1,4 +1,4 @@
-import { type Expression, sql } from 'kysely';
+import { sql } from 'kysely';
 import { cached } from '../../base/cached.js';
 import { dayMs } from '../../base/time.js';
 import type { Queryable } from '../db/database.js';
@@ -42,14 +42,17 @@ export class QuotaError extends Error {
 /** The request's account was deleted while the request was in progress. */
 export class AccountDeletedError extends Error {
   override readonly name = 'AccountDeletedError';
+
+  constructor() {
+    super('The account was deleted');
+  }
 }
 
 /** Numbers the days in UTC, in an expression that both SQLite and PostgreSQL understand. */
-const dayOf = (now: Time | Expression<Time>) => sql<number>`cast(${now} as bigint) / ${sql.lit(dayMs)}`;
+const dayOf = (now: Time) => sql<number>`cast(${now} as bigint) / ${sql.lit(dayMs)}`;
 
 /** Returns how many jobs the account has created today, which is since midnight in UTC. */
-export const jobsOfToday = (now: Time | Expression<Time>) =>
-  sql<number>`case when jobs_day = ${dayOf(now)} then jobs_of_day else 0 end`;
+export const jobsOfToday = (now: Time) => sql<number>`case when jobs_day = ${dayOf(now)} then jobs_of_day else 0 end`;
 
 /**
  * Counts a new job of the account, and locks the account's row until the transaction ends. Requests that another one then
@@ -62,7 +65,7 @@ export async function countJob(trx: Queryable, accountId: string, max: number, n
   if (counted) return;
   const account = trx.selectFrom('accounts').select('deleted_at').where('id', '=', accountId);
   const { deleted_at } = await account.executeTakeFirstOrThrow();
-  throw deleted_at === null ? tooManyToday(max) : new AccountDeletedError('The account was deleted');
+  throw deleted_at === null ? tooManyToday(max) : new AccountDeletedError();
 }
 
 const countedJob = prepared((trx, parameter: Parameters<{ accountId: string; max: number; now: Time }>) => {

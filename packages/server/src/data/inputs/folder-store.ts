@@ -2,6 +2,7 @@ import { open, readdir, readFile, rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { syncFolder } from '@gen3d/engine/files';
 import { copyDurably, writeDurably } from '../../base/durable-file.js';
+import { ifMissing } from '../../base/errors.js';
 import { type ImageStream, type InputStore, UnreadableImageError } from './input-store.js';
 
 /** Images on the local disk, each in a file named by its job's id. */
@@ -57,7 +58,7 @@ export class FolderInputStore implements InputStore {
 
   async sweep(olderThan: number, isNeeded: (jobId: string) => Promise<boolean>): Promise<void> {
     for (const name of await readdir(this.folder)) {
-      const found = await stat(join(this.folder, name)).catch(ifMissing); // its job finished meanwhile
+      const found = await stat(join(this.folder, name)).catch(ifMissing(undefined)); // its job finished meanwhile
       if (found && found.mtimeMs < olderThan && !(await isNeeded(name))) await this.remove(name);
     }
   }
@@ -70,8 +71,4 @@ async function readable<T>(jobId: string, access: Promise<T>): Promise<T> {
     const { message } = cause as NodeJS.ErrnoException;
     throw new UnreadableImageError(`The image of job ${jobId} cannot be read: ${message}`, { cause });
   }
-}
-
-function ifMissing(error: NodeJS.ErrnoException): undefined {
-  if (error.code !== 'ENOENT') throw error;
 }

@@ -98,7 +98,7 @@ export const storedKey = (key: string | null): string | null =>
 export function findByOrigin(
   db: Queryable,
   accountId: string | Expression<string>,
-  { key = null, retryOf = null }: { [Origin in keyof JobOrigin]: JobOrigin[Origin] | Expression<string | null> },
+  { key = null, retryOf = null }: Partial<Record<keyof JobOrigin, string | null | Expression<string | null>>>,
 ) {
   const jobs = db.selectFrom('jobs').select('id').where('account_id', '=', accountId);
   if (retryOf === null) return jobs.where('idempotency_key', '=', key);

@@ -29,7 +29,7 @@ export function eventRoutes({ db, endpoints, slots }: Pick<Services, 'db' | 'end
     const { id } = request.params;
     const deliveries = await listDeliveries(db, accountId, id);
     if (deliveries.length === 0 && !(await findQueued(db, accountId, id))) {
-      throw noSuch('event, or its log has been deleted');
+      throw new HttpError(404, 'not_found', 'No such event, or its log has been deleted');
     }
     sendJson(response, 200, { deliveries } satisfies DeliveryList);
   });
