@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { MessageChannel, Worker } from 'node:worker_threads';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { BundleError, EngineError } from '../base/errors.js';
 import { Channel, Child, forkModule, type Handlers, transfer } from './channel.js';
 
@@ -147,6 +147,14 @@ test('a process that cannot be started has an exit without code and signal, with
   });
   await expect(thrown.call('sum', undefined)).rejects.toThrow('the calculator cannot be started: spawn ENOMEM');
   expect((await thrown.kill()).cause).toMatchObject({ message: 'spawn ENOMEM' });
+});
+
+test('a process that cannot be started is not sent a signal, which would reach the whole process group', async () => {
+  const endpoint = forkModule('program.mjs', { execPath: '/nowhere/node' });
+  const sent = vi.spyOn(endpoint, 'kill').mockReturnValue(true);
+  const child = new Child<Calculator>('calculator', () => endpoint);
+  expect((await child.kill()).message).toMatch(/^the calculator cannot be started: .*ENOENT/);
+  expect(sent).not.toHaveBeenCalled();
 });
 
 test('a thread that crashes rejects its calls with the reason, and does not end the process', async () => {

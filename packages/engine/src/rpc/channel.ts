@@ -292,7 +292,9 @@ export class Child<Remote extends Functions<Remote>> extends Channel<Remote> {
   kill(): Promise<ExitError> {
     const { endpoint } = this;
     if (endpoint && 'terminate' in endpoint) void endpoint.terminate();
-    else endpoint?.kill('SIGKILL');
+    // Until Node has emitted the error of a failed `fork`, it would send the signal to process 0, which is the whole
+    // process group: this process, the server, and the shell's pipeline.
+    else if (endpoint?.pid !== undefined) endpoint.kill('SIGKILL');
     return this.ended;
   }
 }
