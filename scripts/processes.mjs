@@ -17,7 +17,7 @@ export class Failed extends Error {}
  * @param {string} command
  * @param {readonly string[]} args
  * @param {import('node:child_process').SpawnOptions} [options] `shell` applies to Windows only
- * @returns the child; `output`, the text so far of its piped streams; `ended`, the exit code with that text
+ * @returns the child; `output`, the text so far of its piped streams; `ended`, how it ended, with that text
  */
 export function start(command, args, { shell = false, ...options } = {}) {
   const child = spawn(command, args, { detached: !onWindows, shell: onWindows && shell, ...options });
@@ -29,12 +29,12 @@ export function start(command, args, { shell = false, ...options } = {}) {
       output.both += text;
     });
   }
-  /** @type {Promise<{ code: number, stdout: string, stderr: string, both: string }>} */
+  /** @type {Promise<{ code: number, signal: NodeJS.Signals | null, stdout: string, stderr: string, both: string }>} */
   const ended = new Promise((resolve, reject) => {
     child.once('error', reject);
-    child.once('close', (code) => {
+    child.once('close', (code, signal) => {
       running.delete(child);
-      resolve({ code: code ?? 1, ...output });
+      resolve({ code: code ?? 1, signal, ...output });
     });
   });
   ended.catch(() => running.delete(child));

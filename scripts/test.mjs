@@ -1,7 +1,7 @@
 // `npm test`, `npm run test:system` (--system) and what CI runs (--all: both). Installs and builds first, also on a fresh
 // clone. Other arguments go to vitest: the paths of the tests to run, for example. Without any, the checks of a tier run
 // at the same time as its tests. The last line is the number of tests, for people and for CI.
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { Failed, main, start } from './processes.mjs';
@@ -76,7 +76,8 @@ async function runVitest(projects, file) {
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${file}`];
   const args = ['run', ...projects.map((name) => `--project=${name}`), ...reporters, ...vitestArguments];
   const vitest = join(root, 'node_modules/vitest/vitest.mjs');
-  const { code } = await start(process.execPath, [vitest, ...args], { cwd: root, stdio: 'inherit' }).ended;
+  const { code, signal } = await start(process.execPath, [vitest, ...args], { cwd: root, stdio: 'inherit' }).ended;
+  if (!existsSync(file)) throw new Failed(`Vitest ended with ${signal ?? `code ${code}`} before it wrote its report.`);
   /** @type {Report} */
   const report = JSON.parse(readFileSync(file, 'utf8'));
   return { code, report };
