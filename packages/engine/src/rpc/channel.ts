@@ -292,8 +292,8 @@ export class Child<Remote extends Functions<Remote>> extends Channel<Remote> {
   kill(): Promise<ExitError> {
     const { endpoint } = this;
     if (endpoint && 'terminate' in endpoint) void endpoint.terminate();
-    // Until Node has emitted the error of a failed `fork`, it would send the signal to process 0, which is the whole
-    // process group: this process, the server, and the shell's pipeline.
+    // Until Node has emitted the error of a failed `fork`, it would send the signal to whatever process id its handle
+    // happens to hold. It often holds 0, which stands for the process group: this process and all of its relatives.
     else if (endpoint?.pid !== undefined) endpoint.kill('SIGKILL');
     return this.ended;
   }
