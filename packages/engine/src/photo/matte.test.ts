@@ -130,7 +130,7 @@ test('a fully transparent image is no_foreground, and no network runs', async ()
   const decoded = await decode(await cutout(''));
   await expect(matte(decoded, notCalled)).rejects.toMatchObject({
     code: 'no_foreground',
-    message: expect.stringContaining('Send a photo of one thing'),
+    message: expect.stringContaining('This image is fully transparent'),
   });
 });
 

@@ -56,7 +56,9 @@ export interface FoundMatte {
 export async function matte({ image, transparent }: DecodedPhoto, predict: PredictMatte): Promise<FoundMatte> {
   if (!transparent) return { matte: found(await predict(image), image), isFramed: false };
   const alpha = alphaOf(image);
-  if (!alpha.data.some((value) => value >= minVisibleAlpha)) throw noForeground(image);
+  if (!alpha.data.some((value) => value >= minVisibleAlpha)) {
+    throw new EngineError('no_foreground', 'This image is fully transparent. Send it opaque, or as a cutout.');
+  }
   if (!cutsOut(alpha)) return { matte: await predictVisible(image, alpha, predict), isFramed: false };
 
   const frame = frameOf(alpha);
