@@ -130,6 +130,12 @@ describe('a tool returns an error message', () => {
     expect(existsSync(path('stolen.glb'))).toBe(false);
   });
 
+  test('for a folder in place of a photo or a model', async () => {
+    const { call } = await connectClient();
+    expect(textOf(await call('create', { image: '.' }))).toContain('is not a file');
+    expect(textOf(await call('download', { job_id: 'x', path: '.' }))).toContain('Use the extension .glb');
+  });
+
   test('but not for a photo in a folder allowed with --folder', async () => {
     const { call } = await connectClient('--folder', path('project'), path());
     expect((await call('create', { image: '../secret.png' })).isError).toBeUndefined();

@@ -14,7 +14,8 @@ const { path } = testFolder();
 test.each([
   ['C:\\photos\\cup.png', true],
   ['c:\\Photos\\cup.png', true],
-  ['C:\\photos', false],
+  ['C:\\photos', true],
+  ['C:\\', false],
   ['C:\\secret.png', false],
   ['D:\\secret.png', false],
   ['\\\\server\\share\\secret.png', false],

@@ -262,5 +262,6 @@ describe('output files', () => {
     const folders = await Folders.open([inside]);
     await expect(folders.future('cup.glb')).rejects.toThrow(/is outside/);
     expect(await folders.future('mug.glb')).toBe((await findTarget(join(inside, 'mug.glb'))).path);
+    expect(await folders.future('.')).toBe(await folders.existing('.'));
   });
 });

@@ -58,9 +58,9 @@ export class Folders {
   }
 }
 
-/** `path` and `folder` must be absolute and free of symbolic links. */
+/** Whether `path` is in `folder`, or is `folder`. Both must be absolute and free of symbolic links. */
 export function isInside(path: string, folder: string, { isAbsolute, relative, sep } = systemPath): boolean {
   const inner = relative(folder, path);
   // On Windows, the relative path to another drive is absolute.
-  return inner !== '' && inner !== '..' && !inner.startsWith(`..${sep}`) && !isAbsolute(inner);
+  return inner !== '..' && !inner.startsWith(`..${sep}`) && !isAbsolute(inner);
 }
