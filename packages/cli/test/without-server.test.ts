@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdir, open, rm, symlink, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -175,6 +175,47 @@ test('after a failed try, a line says what the server said and when the next try
     code: 0,
     stderr: 'The server has no space left; try again later. Trying again in 1.0 s\n',
   });
+});
+
+test.each([{}, { rates: null }])('a balance without prices (%j) is an error of the server', async (rates) => {
+  const server = createServer((_, response) => {
+    response.end(JSON.stringify({ balance_usd: 5, min_balance_usd: 1, ...rates }));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { code, stderr } = await gen3d(['balance'], { env: { GEN3D_BASE_URL: url, GEN3D_API_KEY: 'gen3d_key' } });
+  server.close();
+  expect({ code, stderr }).toEqual({
+    code: 1,
+    stderr: 'error: The response does not contain a valid balance. Check that it comes from a gen3d server\n',
+  });
+});
+
+test('webhook listen reports a server that is gone, but not a connection that was only cut', async () => {
+  const requests: ServerResponse[] = [];
+  const server = createServer((request, response) => {
+    if (request.url !== '/gen3d/events') return response.end();
+    requests.push(response.writeHead(200, { 'content-type': 'text/event-stream' }));
+    response.write(': connected\n\n');
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const env = { GEN3D_BASE_URL: url, GEN3D_API_KEY: 'gen3d_key' };
+  const child = start(['webhook', 'listen', '--forward-to', 'http://127.0.0.1:1/hook'], env);
+  const ended = result(child);
+  await expect.poll(() => requests.length, { timeout: 20_000 }).toBe(1);
+  requests[0]!.destroy();
+  await expect.poll(() => requests.length, { timeout: 20_000 }).toBe(2);
+  const reported = outputMatching(child, /Cannot reach .*Retrying/);
+  server.close();
+  server.closeAllConnections();
+  await reported;
+  child.kill('SIGINT');
+  const { code, stderr } = await ended;
+  expect(code).toBe(0);
+  expect(stderr.match(/Retrying/g)).toHaveLength(1);
 });
 
 test('login says that it cannot store a key, before it makes one', async () => {

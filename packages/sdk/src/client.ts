@@ -101,7 +101,11 @@ export class Gen3d {
     this.balance = {
       async retrieve(options) {
         const { body } = await transport.call('get', 'balance', options);
-        return expectBody(body, having<Balance>({ balance_usd: 'number', min_balance_usd: 'number' }), 'balance');
+        return expectBody(
+          body,
+          having<Balance>({ balance_usd: 'number', min_balance_usd: 'number', rates: 'object' }),
+          'balance',
+        );
       },
     };
   }

@@ -89,9 +89,10 @@ async function* connect(
     const silent = new ConnectionError('connection_failed', `${url} has sent nothing for ${ms / 1_000} s`);
     timer = setTimeout(() => controller.abort(silent), ms);
   };
+  let response: Response | undefined;
   try {
     expectWithin(firstByteMs);
-    const response = await abortable(transport.openStream(url, position, controller.signal), controller.signal);
+    response = await abortable(transport.openStream(url, position, controller.signal), controller.signal);
     const reader = response.status === 204 ? undefined : response.body?.getReader();
     if (!reader) return void (yield 'end');
     const decoder = new TextDecoder();
@@ -108,7 +109,7 @@ async function* connect(
       }
     }
   } catch (error) {
-    throw connectionError(url, error);
+    throw connectionError(url, error, response !== undefined);
   } finally {
     clearTimeout(timer);
     signal.removeEventListener('abort', abort);

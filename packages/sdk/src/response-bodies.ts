@@ -12,7 +12,10 @@ export const having =
   (value: unknown): value is T =>
     typeof value === 'object' &&
     value !== null &&
-    Object.entries(fields).every(([name, type]) => typeof (value as Record<string, unknown>)[name] === type);
+    Object.entries(fields).every(([name, type]) => {
+      const field = (value as Record<string, unknown>)[name];
+      return typeof field === type && field !== null;
+    });
 
 export const isTask = having<Task>({ task_id: 'string', status: 'string' });
 

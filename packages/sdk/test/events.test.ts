@@ -72,6 +72,18 @@ test('a stream that is cut after every event yields each of them once, in order'
   expect(opened()).toBe(4);
 });
 
+test('a connection that breaks is not reported as an unreachable server', async () => {
+  const errors: Error[] = [];
+  const { gen3d } = await serverWith((response, last) => {
+    if (last !== undefined) return response.writeHead(204).end();
+    response.writeHead(200, opening).write(message(progress[0]!), () => response.socket?.destroy());
+  });
+  for await (const _ of gen3d.events({ jobId, onRetry: (error) => errors.push(error) }));
+  expect(errors).toMatchObject([
+    { name: 'ConnectionError', message: expect.stringMatching(/broke during its response/) },
+  ]);
+});
+
 test('a stream continues after `lastEventId`, and ends when the server has no more events', async () => {
   const asked: unknown[] = [];
   const { gen3d } = await serverWith((response, last) => {

@@ -183,7 +183,7 @@ describe('onRetry', () => {
     const bodies = [
       [503, { error: { code: 'internal_error', message: 'The server has no space left; try again later' } }],
       [429, {}],
-      [200, { balance_usd: 1, min_balance_usd: 1 }],
+      [200, { balance_usd: 1, min_balance_usd: 1, rates: {} }],
     ] as const;
     let requests = 0;
     const { url } = await serve((_, response) => {

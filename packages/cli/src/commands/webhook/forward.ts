@@ -26,15 +26,16 @@ export const secretOf = (apiKey: string): string =>
 export async function forwardEvents(client: Gen3d, options: ForwardOptions, signal: AbortSignal): Promise<void> {
   const forwarder = new Forwarder(options, signal);
   let isConnected = false;
-  let isReachable = true;
+  let failures = 0;
   const onContact = () => {
     if (!isConnected) start(options, forwarder);
     isConnected = true;
-    isReachable = true;
+    failures = 0;
   };
   const onRetry = (error: Error) => {
-    if (isReachable) say(`${paint('yellow', '•')} ${failureOf(error).message}. Retrying`);
-    isReachable = false;
+    failures += 1;
+    // Proxies cut long responses, and nothing is lost. Only a second failure in a row is worth a line.
+    if (failures === 2) say(`${paint('yellow', '•')} ${failureOf(error).message}. Retrying`);
   };
   try {
     for await (const event of client.events({ signal, onContact, onRetry })) forwarder.add(event);
