@@ -39,13 +39,16 @@ const vase = () =>
     .png()
     .toBuffer();
 
-describe.each(['inflate', 'gen3d-base'])('the engine with %s', (bundle) => {
+describe.each([
+  ['inflate', { resolution: 96, textureSize: 512 }],
+  ['gen3d-base', {}],
+])('the engine with %s', (bundle, settings) => {
   let engine: Engine;
   let generated: Awaited<ReturnType<Engine['generate']>>;
   const progress: number[] = [];
   beforeAll(async () => {
     engine = await Engine.open({ ...options, bundle, device: 'auto' });
-    generated = await engine.generate(await vase(), { onProgress: (fraction) => progress.push(fraction) });
+    generated = await engine.generate(await vase(), { ...settings, onProgress: (fraction) => progress.push(fraction) });
   });
   afterAll(() => engine.close());
 
@@ -109,9 +112,10 @@ describe.each(['inflate', 'gen3d-base'])('the engine with %s', (bundle) => {
   });
 });
 
-test('a real photograph with a background becomes a closed, valid model', async () => {
+test('a real photograph with a background becomes a closed, valid model', { timeout: 120_000 }, async () => {
   const engine = await Engine.open({ ...options, bundle: 'gen3d-base' });
-  const { glb } = await engine.generate(await readFile(join(import.meta.dirname, 'photo/fixtures/coffee.jpg')));
+  const coffee = await readFile(join(import.meta.dirname, 'photo/fixtures/coffee.jpg'));
+  const { glb } = await engine.generate(coffee, { resolution: 96, textureSize: 512 });
   await engine.close();
   const { issues } = await validator.validateBytes(glb);
   expect(issues.messages).toEqual([]);

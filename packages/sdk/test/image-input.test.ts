@@ -321,18 +321,22 @@ describe('an image of few bytes and many pixels', () => {
   /** 36 megapixels of one color. */
   const large = () => sharp({ create: { width: 6_000, height: 6_000, channels: 3, background: '#f00' } });
 
-  test.each([
-    ['JPEG', () => large().jpeg()],
-    ['progressive JPEG', () => large().jpeg({ progressive: true })],
-    ['interlaced PNG', () => large().png({ progressive: true })],
-    ['WebP', () => large().webp()],
-    ['lossless WebP', () => large().webp({ lossless: true })],
-    ['transparent WebP', () => large().ensureAlpha(0.5).webp()],
-  ])('in %s is scaled to what the server uses', async (_, image) => {
-    const bytes = await image().toBuffer();
+  test('is scaled to what the server uses', async () => {
+    const bytes = await large().jpeg().toBuffer();
     expect(bytes.length).toBeLessThan(limit);
-    expect(imageSize(bytes)).toEqual({ width: 6000, height: 6000 });
     expect(await sent(await toImageUrl(bytes))).toMatchObject({ width: 2048, height: 2048 });
+  });
+
+  const strip = () => sharp({ create: { width: 6_000, height: 60, channels: 3, background: '#f00' } });
+  test.each([
+    ['JPEG', strip().jpeg()],
+    ['progressive JPEG', strip().jpeg({ progressive: true })],
+    ['interlaced PNG', strip().png({ progressive: true })],
+    ['WebP', strip().webp()],
+    ['lossless WebP', strip().webp({ lossless: true })],
+    ['transparent WebP', strip().ensureAlpha(0.5).webp()],
+  ])('is recognized in %s', async (_, image) => {
+    expect(imageSize(await image.toBuffer())).toEqual({ width: 6000, height: 60 });
   });
 
   test('is sent as it is where it cannot be scaled, unless the server would refuse it', async () => {

@@ -156,7 +156,7 @@ test('a proxy that asks for a password is a failed connection with a reason', as
   expect((error as Error).message).toMatch(/^Cannot reach http:\S+: \S/);
 });
 
-test('an image that a proxy refuses as too large is sent again, smaller', async () => {
+test('an image that a proxy refuses as too large is sent again, smaller', { timeout: 120_000 }, async () => {
   const sizes: number[] = [];
   const keys: string[] = [];
   const { url } = await serve((_, response) => response.writeHead(413).end());

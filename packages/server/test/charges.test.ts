@@ -5,7 +5,9 @@ import { expect, test } from 'vitest';
 import { asDataUri, ballPhoto, transparentPhoto } from './ball-photo.js';
 import { type Caller, sharedServer, withImages } from './contract/kit.js';
 import { browsersOn, codeOf } from './dashboard-kit.js';
-import { finishedJob, site } from './kit.js';
+import { finishedJob, site, waitForModels } from './kit.js';
+
+waitForModels();
 
 const usdPerSecond = 40;
 const { server, admin, newCaller } = sharedServer({
@@ -41,16 +43,19 @@ async function accounts(caller: Caller) {
   return charges;
 }
 
-test('a job costs its seconds of inference, once, and hiding it changes nothing', async () => {
+test('a job costs its seconds of inference, once, its photo is not kept, and hiding it changes nothing', async () => {
   const caller = await newCaller(1_000);
   const id = await caller.create({ ...withImages(photo), idempotency_key: 'order-1' });
   expect(await statusOf(caller, id)).toBe('SUCCEEDED');
   expect(await caller.create({ ...withImages(photo), idempotency_key: 'order-1' })).toBe(id);
-  const { inference_seconds, work_seconds } = GalleryJob.parse((await gallery(caller, 'GET', `/${id}`)).body);
+  const job = GalleryJob.parse((await gallery(caller, 'GET', `/${id}`)).body);
+  const { inference_seconds, work_seconds } = job;
   expect(inference_seconds).toBeGreaterThan(0);
   expect(work_seconds).toBeGreaterThanOrEqual(inference_seconds!);
   expect(await accounts(caller)).toMatchObject([{ task_id: id, inference_seconds }]);
   expect(await balance(caller)).toBeCloseTo(1_000 - usdPerSecond * inference_seconds!, 6);
+  expect(job.can_retry).toBe(false);
+  expect(codeOf(await gallery(caller, 'POST', `/${id}/retry`))).toBe('not_retryable');
   await gallery(caller, 'POST', '/hide', { task_ids: [id] });
   expect(codeOf(await gallery(caller, 'POST', `/${id}/retry`))).toBe('not_retryable');
   expect(codeOf(await gallery(caller, 'POST', `/${id}/cancel`))).toBe('not_cancelable');

@@ -3,7 +3,9 @@ import { readdir, readFile, readlink } from 'node:fs/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { ballPhoto } from './ball-photo.js';
 import { childrenOf, spawnServer } from './faults/server-process.js';
-import { createJob, finishedJob, imageJob, newInstallation } from './kit.js';
+import { createJob, finishedJob, imageJob, newInstallation, waitForModels } from './kit.js';
+
+waitForModels();
 
 const secret = 'b0'.repeat(32);
 const secrets = {

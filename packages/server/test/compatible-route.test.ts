@@ -2,9 +2,12 @@
 // servers are named in model-server-dialects.ts.
 import { expect, test } from 'vitest';
 import { asDataUri, ballPhoto, transparentPhoto } from './ball-photo.js';
-import { finishedJob, imageJob, readJob, smallModels, startServer, until } from './kit.js';
+import { sharedServer } from './contract/kit.js';
+import { finishedJob, imageJob, readJob, startServer, until, waitForModels } from './kit.js';
 
-const compatible = () => startServer({ ...smallModels, workers: 1, compat: true });
+waitForModels();
+
+const { server: compatible } = sharedServer({ workers: 1, compat: true });
 type Generated = { id: string; created: number; data: { url?: string; b64_json?: string }[] };
 
 test('without --compat, the routes of other servers do not exist', async () => {
@@ -15,7 +18,7 @@ test('without --compat, the routes of other servers do not exist', async () => {
 });
 
 test('clients of LocalAI get a URL or base64, and those of Lemonade and trellis2.c the file', async () => {
-  const server = await compatible();
+  const server = compatible();
   const post = (path: string, body: string | Uint8Array<ArrayBuffer>, type = 'application/json') =>
     fetch(`${server.url}${path}`, {
       method: 'POST',
@@ -54,7 +57,7 @@ test('clients of LocalAI get a URL or base64, and those of Lemonade and trellis2
 });
 
 test('with Prefer: respond-async, a client polls as HT-compat 1.0 says', async () => {
-  const server = await compatible();
+  const server = compatible();
   const authorization = `Bearer ${server.apiKey}`;
   const submit = async (image_url: string) => {
     const response = await fetch(`${server.url}/v1/3d/generations`, {
@@ -87,13 +90,13 @@ test('with Prefer: respond-async, a client polls as HT-compat 1.0 says', async (
 });
 
 test('clients find the bundle by its capability', async () => {
-  const server = await startServer({ compat: true });
+  const server = compatible();
   const model = { id: 'inflate', object: 'model', owned_by: 'gen3d', capabilities: ['3d'] };
   expect((await server.call('GET', '/v1/models')).body).toEqual({ object: 'list', data: [model] });
 });
 
 test('keys and errors are those of the contract, and a failed job is a 422 with its error', async () => {
-  const server = await compatible();
+  const server = compatible();
   const post = (body: unknown, key?: string) => server.call('POST', '/v1/3d/generations', body, key);
   expect(await post({ image: asDataUri(ballPhoto()) }, 'gen3d_wrong')).toMatchObject({ status: 403 });
   const missing = await post({ model: 'trellis2-4b' });

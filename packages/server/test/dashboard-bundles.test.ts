@@ -50,7 +50,7 @@ const pullsEnd = () =>
   });
 
 describe("the operator's bundles", () => {
-  test('are pulled from the catalog in the background, and chosen for the next job', async () => {
+  test('are pulled from the catalog in the background, and chosen for the next job', { timeout: 120_000 }, async () => {
     await startWithCatalog(serveFiles);
     expect(await offeredBall()).toMatchObject({ title: 'A ball', license: 'MIT', memory_bytes: null });
 
@@ -89,7 +89,9 @@ describe("the operator's bundles", () => {
     expect(await pullsEnd()).toMatchObject({ status: 'canceled' });
   });
 
-  test('are pulled again immediately after a cancellation, regardless of what the canceled process reports', async () => {
+  test('are pulled again immediately after a cancellation, regardless of what the canceled process reports', {
+    timeout: 120_000,
+  }, async () => {
     let requests = 0;
     // Never responds.
     await startWithCatalog(() => {

@@ -5,8 +5,10 @@ import { CreateJobResponse } from '@gen3d/schema';
 import { expect, onTestFinished, test } from 'vitest';
 import { worker } from '../src/index.js';
 import { asDataUri, ballPhoto } from './ball-photo.js';
-import { newInstallation, silent, startServer, until } from './kit.js';
+import { newInstallation, silent, startServer, until, waitForModels } from './kit.js';
 import { openDatabase } from './open-database.js';
+
+waitForModels();
 
 test('a job whose image is missing for a while loses no attempt, and fails if the image stays missing', async () => {
   const installation = await newInstallation();

@@ -1,26 +1,9 @@
-import { readFile } from 'node:fs/promises';
-import { fileURLToPath } from 'node:url';
 import sharp from 'sharp';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { EngineError, MissingBundleError } from '../base/errors.js';
 import type { Matte } from '../base/image.js';
-import { bundleOfKind, findBundle } from '../bundle/load-bundle.js';
 import { decode } from './decode.js';
-import { type MattingNetwork, matte, openMattingNetwork, type PredictMatte } from './matte.js';
-
-const models = fileURLToPath(new URL('../../../../models', import.meta.url));
-// A cup on a saucer, on a wooden table. Photograph by Rachel Michetti, courtesy of Pikolo Espresso Bar, CC0; from
-// scikit-image's data/coffee.png, saved as JPEG.
-const photo = new URL('./fixtures/coffee.jpg', import.meta.url);
-
-let network: MattingNetwork;
-/** The matte of the photo. */
-let cup: Matte;
-beforeAll(async () => {
-  network = await openMattingNetwork(bundleOfKind(await findBundle('isnet', [models]), 'matte'));
-  cup = (await matte(await decode(await readFile(photo)), network.predict)).matte;
-});
-afterAll(() => network.release());
+import { matte, type PredictMatte } from './matte.js';
 
 const notCalled = () => expect.fail('the network must not run');
 const coverage = ({ data }: Matte) => data.reduce((sum, value) => sum + value, 0) / 255 / data.length;
@@ -32,61 +15,6 @@ async function cutout(shapes: string, width = 200, height = 200): Promise<Buffer
   const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}">${shapes}</svg>`;
   return sharp(Buffer.from(svg)).ensureAlpha().png().toBuffer();
 }
-
-test('IS-Net cuts out the cup and its saucer, without the table', async () => {
-  const { width, height } = await sharp(await readFile(photo)).metadata();
-  expect(cup).toMatchObject({ width, height });
-  expect(at(cup, 0.47, 0.5), 'coffee').toBeGreaterThan(250);
-  expect(at(cup, 0.45, 0.93), 'saucer').toBeGreaterThan(250);
-  for (const [x, y] of [
-    [0.02, 0.02],
-    [0.98, 0.02],
-    [0.02, 0.98],
-    [0.98, 0.98],
-    [0.9, 0.5],
-  ] as const) {
-    expect(at(cup, x, y), `table at ${x}, ${y}`).toBe(0);
-  }
-  // The saucer is an ellipse of about two thirds of the image's width and nine tenths of its height.
-  expect(coverage(cup)).toBeGreaterThan(0.4);
-  expect(coverage(cup)).toBeLessThan(0.55);
-  // A matte is almost black and white, and soft only along the outline.
-  const soft = cup.data.filter((value) => value > 12 && value < 243).length / cup.data.length;
-  expect(soft).toBeLessThan(0.04);
-});
-
-test('the graph in floating point, for GPUs, gives the same matte as the one of 8 bits', async () => {
-  const bundle = bundleOfKind(await findBundle('isnet', [models]), 'matte');
-  const graph = bundle.manifest.floatGraph!;
-  const float = await openMattingNetwork({ ...bundle, manifest: { ...bundle.manifest, graph } });
-  const { matte: found } = await matte(await decode(await readFile(photo)), float.predict);
-  await float.release();
-  const difference = found.data.reduce((sum, value, i) => sum + Math.abs(value - cup.data[i]!), 0);
-  expect(difference / cup.data.length / 255).toBeLessThan(0.005);
-});
-
-test('the same photo mirrored gives the mirrored matte', async () => {
-  const flopped = await sharp(await readFile(photo))
-    .flop()
-    .png()
-    .toBuffer();
-  const { matte: mirrored } = await matte(await decode(flopped), network.predict);
-  let difference = 0;
-  for (let y = 0; y < cup.height; y++) {
-    for (let x = 0; x < cup.width; x++) {
-      const a = cup.data[y * cup.width + x]!;
-      difference += Math.abs(a - mirrored.data[(y + 1) * cup.width - 1 - x]!);
-    }
-  }
-  expect(difference / cup.data.length / 255).toBeLessThan(0.01);
-});
-
-test.each(['#ffffff', '#000000'])('an image of plain %s is no_foreground', async (background) => {
-  const bytes = await sharp({ create: { width: 320, height: 240, channels: 3, background } })
-    .png()
-    .toBuffer();
-  await expect(matte(await decode(bytes), network.predict)).rejects.toMatchObject({ code: 'no_foreground' });
-});
 
 test('the message for an image of 20 pixels without an object names its size', async () => {
   const bytes = await sharp({ create: { width: 20, height: 24, channels: 3, background: '#66aa88' } })
@@ -132,24 +60,6 @@ test('a fully transparent image is no_foreground, and no network runs', async ()
     code: 'no_foreground',
     message: expect.stringContaining('This image is fully transparent'),
   });
-});
-
-test('rounded corners are not a cutout: the network runs, and the corners stay clear', async () => {
-  const { data, info } = await sharp(await readFile(photo))
-    .raw()
-    .toBuffer({ resolveWithObject: true });
-  const corners = Buffer.from(
-    `<svg width="${info.width}" height="${info.height}"><rect width="100%" height="100%" rx="40" ry="40"/></svg>`,
-  );
-  const bytes = await sharp(data, { raw: info })
-    .ensureAlpha()
-    .composite([{ input: corners, blend: 'dest-in' }])
-    .png()
-    .toBuffer();
-  const { matte: result } = await matte(await decode(bytes), network.predict);
-  expect(at(result, 0.47, 0.5)).toBeGreaterThan(250);
-  expect(at(result, 0.9, 0.5)).toBe(0);
-  expect(coverage(result)).toBeLessThan(0.55);
 });
 
 /** An image of a photo of a blue disc on a light wall, in a transparent frame of `shape` in an SVG of 400 x 400. */
@@ -230,28 +140,6 @@ test('a rectangle is kept as the object where no background remover is installed
   const missing = () => Promise.reject(new EngineError('inference_failed', 'No background remover.', { cause }));
   const bytes = await framed('<rect x="80" y="60" width="240" height="280"/>');
   expect(await matte(await decode(bytes), missing)).toMatchObject({ isFramed: true });
-});
-
-test.each([
-  ['padded to a square', '<rect width="600" height="400"/>'],
-  ['given the corners of an icon', '<rect width="600" height="400" rx="88"/>'],
-  ['cropped in perspective', '<polygon points="60,6 560,20 590,394 20,394"/>'],
-])('IS-Net finds the cup of a photo that was %s', async (_, shape) => {
-  const { data, info } = await sharp(await readFile(photo))
-    .ensureAlpha()
-    .raw()
-    .toBuffer({ resolveWithObject: true });
-  expect(info).toMatchObject({ width: 600, height: 400 });
-  const mask = Buffer.from(`<svg width="600" height="400">${shape}</svg>`);
-  const framed = await sharp(data, { raw: info })
-    .composite([{ input: mask, blend: 'dest-in' }])
-    .png()
-    .toBuffer();
-  const bytes = await sharp(framed).extend({ top: 120, bottom: 120, background: '#0000' }).png().toBuffer();
-  const { matte: result, isFramed } = await matte(await decode(bytes), network.predict);
-  expect(isFramed).toBe(false);
-  expect(at(result, 0.47, 0.5), 'coffee').toBeGreaterThan(250);
-  expect(at(result, 0.85, 0.5), 'table').toBe(0);
 });
 
 test('an object that is half transparent is no_foreground, and the message says how opaque it is', async () => {

@@ -22,7 +22,7 @@ async function send(port: number, lines: readonly string[]): Promise<void> {
   }
 }
 
-test('10,000 generated request lines add no metric series', { timeout: 300_000 }, async () => {
+test('generated request lines, a hundred of each of 12 kinds, add no metric series', async () => {
   const server = await startServer();
   const methods = METHODS.filter((method) => method !== 'CONNECT');
   const kinds = [
@@ -42,7 +42,7 @@ test('10,000 generated request lines add no metric series', { timeout: 300_000 }
   const line = (n: number) => kinds[n % kinds.length]!(n);
   await send(
     server.port,
-    Array.from({ length: 10_000 }, (_, n) => line(n)),
+    Array.from({ length: 100 * kinds.length }, (_, n) => line(n)),
   );
   const series = await until(async () => {
     const all = seriesIn((await server.call('GET', '/metrics', undefined, null)).body);

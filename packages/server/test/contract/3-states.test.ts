@@ -1,8 +1,10 @@
 import { jobStatuses, limits, type Task } from '@gen3d/schema';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { asDataUri, ballPhoto, transparentPhoto } from '../ball-photo.js';
-import { site, until } from '../kit.js';
+import { site, until, waitForModels } from '../kit.js';
 import { type Caller, sharedServer, withImages } from './kit.js';
+
+waitForModels();
 
 const rate = 0.25;
 /** Enough even for inference that takes minutes. */

@@ -2,7 +2,9 @@
 import { expect, test } from 'vitest';
 import { asDataUri, ballPhoto } from '../ball-photo.js';
 import { type Caller, sharedServer, withImages } from '../contract/kit.js';
-import { site, until } from '../kit.js';
+import { site, until, waitForModels } from '../kit.js';
+
+waitForModels();
 
 const { newCaller } = sharedServer({ workers: 1, allowPrivateNetwork: true });
 const quickJob = withImages(asDataUri(ballPhoto(160, 0.1)));
