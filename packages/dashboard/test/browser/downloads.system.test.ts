@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { unzipSync } from 'fflate';
 import { expect, test } from 'vitest';
 import { withFile } from '../../../weights/src/checkpoint/byte-source.js';
-import { dataOffset, readZipDirectory, type ZipEntry } from '../../../weights/src/checkpoint/zip.js';
+import { readZipDirectory, type ZipEntry } from '../../../weights/src/checkpoint/zip.js';
 import { sandboxGallery, useBrowser } from './kit.js';
 
 useBrowser();
@@ -15,7 +15,7 @@ test('several models, and a model of several files, are downloaded as ZIP files'
     expect((await download).suggestedFilename()).toMatch(/\.zip$/);
     return withFile(await (await download).path(), async (file) => {
       const entries = [...(await readZipDirectory(file)).values()];
-      const start = async (entry: ZipEntry) => (await file.read(await dataOffset(file, entry), 6)).toString('latin1');
+      const start = async (entry: ZipEntry) => (await file.read(await entry.dataOffset(), 6)).toString('latin1');
       return Promise.all(entries.map(async (entry) => [entry.name.replace(/^.*?([.-])/, '$1'), await start(entry)]));
     });
   };

@@ -1,7 +1,7 @@
 import type { ByteSource } from './byte-source.js';
 import { Call, Dict, Global, Persistent, readPickle, Tuple, type Value } from './pickle.js';
 import { CheckpointError, type DType, elementCount, itemSizes, limits, type TensorRecord } from './tensor-record.js';
-import { dataOffset, readZipDirectory, type ZipEntry } from './zip.js';
+import { readZipDirectory, type ZipEntry } from './zip.js';
 
 const rebuildTensor = 'torch._utils _rebuild_tensor_v2';
 const rebuildParameter = 'torch._utils _rebuild_parameter';
@@ -46,7 +46,7 @@ export async function readPyTorch(file: ByteSource): Promise<TensorRecord[]> {
     if (entry.size !== storageLength) {
       throw new CheckpointError(`the record ${key} of "${name}" has ${entry.size} bytes instead of ${storageLength}`);
     }
-    const offset = offsets.get(key) ?? (await dataOffset(file, entry));
+    const offset = offsets.get(key) ?? (await entry.dataOffset());
     offsets.set(key, offset);
     const length = elementCount(shape, name) * itemSizes[dtype];
     if (start + length > entry.size) throw new CheckpointError(`"${name}" does not fit in its record ${key}`);
@@ -66,7 +66,7 @@ async function readEntry(file: ByteSource, entry: ZipEntry): Promise<Buffer> {
   if (entry.size > limits.indexBytes) {
     throw new CheckpointError(`"${entry.name}" has ${entry.size} bytes; at most ${limits.indexBytes} are read`);
   }
-  return file.read(await dataOffset(file, entry), entry.size);
+  return file.read(await entry.dataOffset(), entry.size);
 }
 
 function stateDict(value: Value): Map<string, Value> {

@@ -79,10 +79,9 @@ describe('a PyTorch file is refused', () => {
   });
 
   test.each([
-    ['encrypted', 8, 1, 'is encrypted'],
     ['compressed', 10, 8, 'is compressed'],
-    ['too long', 24, 0x7fffffff, 'has two sizes'],
-    ['without the zip64 field it needs', 24, 0xffffffff, 'has no zip64 field'],
+    ['too long', 24, 0x7fffffff, 'its zip archive is damaged: compressed/uncompressed size mismatch'],
+    ['without the zip64 field it needs', 24, 0xffffffff, 'its zip archive is damaged: '],
     ['at the offset of another', 42, 0, 'overlaps the next one'],
     ['beyond the end', 42, 0x7fffffff, 'overlaps the next one'],
   ])('with a record that is %s', async (_, field, value, message) => {
@@ -91,6 +90,14 @@ describe('a PyTorch file is refused', () => {
     if (field < 12) bytes.writeUInt16LE(value, record + field);
     else bytes.writeUInt32LE(value, record + field);
     await expect(readBytes(bytes)).rejects.toThrow(message);
+  });
+
+  test('with an encrypted record, which is 12 bytes longer', async () => {
+    const bytes = await sample('layers.ckpt');
+    const record = bytes.lastIndexOf('layers/data/0') - 46;
+    bytes.writeUInt16LE(1, record + 8);
+    bytes.writeUInt32LE(bytes.readUInt32LE(record + 20) + 12, record + 20);
+    await expect(readBytes(bytes)).rejects.toThrow('is encrypted');
   });
 
   test('with another name in the header of a record', async () => {
