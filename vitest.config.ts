@@ -12,7 +12,7 @@ const onPostgres = [
   `${server}/src/work/webhooks/delivery.test.ts`,
   `${server}/test/{admin,children,compatible-route,deletion,events,gallery,make-again,query-plans}.test.ts`,
   `${server}/test/contract/*.test.ts`,
-  `${server}/test/faults/{crash,runners}.system.test.ts`,
+  `${server}/test/faults/{crash,hostile-minute,runners}.system.test.ts`,
 ];
 /** The tests of the driver, which also run on Node's own SQLite, if this Node has it. */
 const onNodeSqlite = [

@@ -49,3 +49,7 @@ test('the next page by name follows the last job of the previous one, also if th
   await db.deleteFrom('jobs').where('id', '=', id).execute();
   expect(await labelsOf(db, account, { sort: 'name', after: { id, label } })).toEqual(['c', 'd']);
 });
+
+test('a label that Unicode folds to 18 times its length is stored with its own length', () => {
+  expect(labelColumns('\uFDFA'.repeat(200)).label_folded).toHaveLength(200);
+});

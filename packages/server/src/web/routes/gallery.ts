@@ -130,7 +130,9 @@ function addChanges(router: Router, services: Dependencies): void {
   ] as const) {
     router.post(path, refuseSandbox, jsonBody(services), async (request, response) => {
       const { task_ids } = validated(Selection.safeParse(request.body));
-      const changed = await setHidden(db, callerOf(response).accountId, task_ids, hidden);
+      const { accountId } = callerOf(response);
+      const change = () => setHidden(db, accountId, task_ids, hidden);
+      const changed = await slots.changes.run(accountId, response, change);
       sendJson(response, 200, { changed });
     });
   }
