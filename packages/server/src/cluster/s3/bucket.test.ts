@@ -1,7 +1,10 @@
+import type { RequestListener } from 'node:http';
 import { describe, expect, test, vi } from 'vitest';
+import { site } from '../../../test/kit.js';
 import { bucketName, keysIn, sharedS3 } from '../../../test/s3/kit.js';
 import { StorageUnavailableError } from '../../base/errors.js';
 import { edges } from '../../edges.js';
+import { Bucket } from './bucket.js';
 
 const s3 = sharedS3();
 const bytes = Buffer.alloc(300_000, 7);
@@ -133,6 +136,61 @@ describe('the check at the start', () => {
   ])('reports what the credentials do not permit: %s', async (what, action) => {
     s3.proxy().plan(what, { status: 403, code: 'AccessDenied' });
     expect(await refusal()).toContain(`the credentials do not permit ${action}`);
+  });
+});
+
+describe('a faulty server', () => {
+  const at = async (listener: RequestListener) =>
+    new Bucket({ bucket: 'models', prefix: 'ours/', endpoint: await site(listener), forcePathStyle: true });
+  const listing = (inner: string) => `<ListBucketResult>${inner}</ListBucketResult>`;
+  const keysOf = async (bucket: Bucket) => {
+    const keys: string[] = [];
+    for await (const { key } of bucket.list('inputs/', timeoutMs)) keys.push(key);
+    return keys;
+  };
+  const notS3 = { name: 'StorageUnavailableError', message: expect.stringContaining('does not respond as S3 does') };
+
+  test.each<[string, (bucket: Bucket) => Promise<unknown>]>([
+    ['list', keysOf],
+    ['read', (bucket) => bucket.get('key', timeoutMs)],
+    ['stream', (bucket) => bucket.open('key', timeoutMs)],
+    ['write', (bucket) => bucket.put('key', bytes, binary, timeoutMs)],
+    ['copy', (bucket) => bucket.copy('key', 'new key', timeoutMs)],
+  ])('that returns a web page cannot %s', async (_name, use) => {
+    const bucket = await at((request, response) => {
+      request.resume();
+      response.setHeader('content-type', 'text/html').end('<html><body>Sign in</body></html>');
+    });
+    await expect(use(bucket)).rejects.toMatchObject(notS3);
+  });
+
+  test('that lists keys with other prefixes loses none of them', async () => {
+    const keys = ['theirs/inputs/a', 'ours/assets/b', 'ours/inputs/c', 'c'];
+    const entries = keys.map(
+      (key) => `<Contents><Key>${key}</Key><LastModified>2026-01-01T00:00:00Z</LastModified></Contents>`,
+    );
+    const bucket = await at((_request, response) =>
+      response.end(listing(`<IsTruncated>false</IsTruncated>${entries.join('')}`)),
+    );
+    expect(await keysOf(bucket)).toEqual(['inputs/c']);
+  });
+
+  test('that continues a list at the same place without end is reported', async () => {
+    const page = '<IsTruncated>true</IsTruncated><NextContinuationToken>again</NextContinuationToken>';
+    await expect(keysOf(await at((_request, response) => response.end(listing(page))))).rejects.toMatchObject(notS3);
+  });
+
+  test('that does not say how long an object is, or names an absurd length, is not read', async () => {
+    const chunked = await at((_request, response) => {
+      response.setHeader('etag', '"1"').write('some');
+      response.end('thing');
+    });
+    await expect(chunked.get('key', timeoutMs)).rejects.toMatchObject(notS3);
+    await expect(chunked.open('key', timeoutMs)).rejects.toMatchObject(notS3);
+    const large = await at((_request, response) => {
+      response.writeHead(200, { etag: '"1"', 'content-length': 10 ** 12 }).write('some');
+    });
+    await expect(large.get('key', timeoutMs)).rejects.toMatchObject(notS3);
   });
 });
 

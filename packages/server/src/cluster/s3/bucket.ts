@@ -20,6 +20,9 @@ process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= 'true';
 const maxAttempts = 6;
 const connectTimeoutMs = 5_000;
 
+/** Twice the largest model. */
+const maxObjectBytes = 128 * 1024 ** 2;
+
 /** Region in the signature for an S3-compatible server without regions, unless another one is set. */
 const defaultRegion = 'us-east-1';
 
@@ -114,9 +117,9 @@ export class Bucket {
       CacheControl: content.cacheControl,
       ChecksumSHA256: createHash('sha256').update(bytes).digest('base64'),
     });
-    await this.#withTimeout(timeoutMs, 'writing (s3:PutObject)', (abortSignal) =>
-      this.#client.send(command, { abortSignal }),
-    );
+    await this.#withTimeout(timeoutMs, 'writing (s3:PutObject)', async (abortSignal) => {
+      requireS3((await this.#client.send(command, { abortSignal })).ETag !== undefined);
+    });
   }
 
   /** Returns the object's content. Undefined if the object does not exist. */
@@ -134,7 +137,12 @@ export class Bucket {
     const source = `${this.#options.bucket}/${this.#options.prefix}${key}`;
     const command = new CopyObjectCommand({ ...this.#object(newKey), CopySource: encodeURI(source) });
     return this.#withTimeout(timeoutMs, 'copying (s3:GetObject, s3:PutObject)', async (abortSignal) =>
-      ifExists(this.#client.send(command, { abortSignal }).then(() => true as const)),
+      ifExists(
+        this.#client.send(command, { abortSignal }).then(({ CopyObjectResult }) => {
+          requireS3(CopyObjectResult?.ETag !== undefined);
+          return true as const;
+        }),
+      ),
     );
   }
 
@@ -152,7 +160,10 @@ export class Bucket {
     );
   }
 
-  /** Lists the objects whose keys start with `start`. The timeout applies to each page. */
+  /**
+   * Lists the objects whose keys start with `start`. The timeout applies to each page. Callers delete what is listed, so
+   * other keys that a faulty server lists are skipped.
+   */
   async *list(start: string, timeoutMs: number): AsyncGenerator<Entry> {
     const { bucket, prefix, pageSize } = this.#options;
     let token: string | undefined;
@@ -163,13 +174,18 @@ export class Bucket {
         ...(pageSize ? { MaxKeys: pageSize } : {}),
         ...(token ? { ContinuationToken: token } : {}),
       });
-      const page = await this.#withTimeout(timeoutMs, 'listing (s3:ListBucket)', (abortSignal) =>
-        this.#client.send(command, { abortSignal }),
-      );
-      for (const { Key, LastModified } of page.Contents ?? []) {
-        if (Key && LastModified) yield { key: Key.slice(prefix.length), modifiedAt: LastModified.getTime() };
+      const previous = token;
+      const page = await this.#withTimeout(timeoutMs, 'listing (s3:ListBucket)', async (abortSignal) => {
+        const { Contents = [], IsTruncated, NextContinuationToken } = await this.#client.send(command, { abortSignal });
+        requireS3(IsTruncated !== undefined);
+        token = IsTruncated ? NextContinuationToken : undefined;
+        requireS3(token === undefined || token !== previous);
+        return Contents;
+      });
+      for (const { Key, LastModified } of page) {
+        if (!Key?.startsWith(prefix + start) || !LastModified) continue;
+        yield { key: Key.slice(prefix.length), modifiedAt: LastModified.getTime() };
       }
-      token = page.IsTruncated ? page.NextContinuationToken : undefined;
     } while (token);
   }
 
@@ -191,7 +207,13 @@ export class Bucket {
     const command = new GetObjectCommand(this.#object(key));
     return this.#withTimeout(timeoutMs, 'reading (s3:GetObject)', async (abortSignal) => {
       const object = await ifExists(this.#client.send(command, { abortSignal }));
-      return object && use(object);
+      if (!object) return undefined;
+      const { ETag, ContentLength, Body } = object;
+      // A response to a client needs the length.
+      const isFromS3 = ETag !== undefined && ContentLength !== undefined && ContentLength <= maxObjectBytes;
+      if (!isFromS3) (Body as Readable | undefined)?.destroy();
+      requireS3(isFromS3);
+      return use(object);
     });
   }
 
@@ -216,6 +238,13 @@ export class Bucket {
       clearTimeout(timer);
     }
   }
+}
+
+/** The response is not one of an S3 server, although its status is 200: for example the page of a proxy. */
+class ForeignResponseError extends Error {}
+
+function requireS3(isFromS3: boolean): void {
+  if (!isFromS3) throw new ForeignResponseError();
 }
 
 async function ifExists<T>(response: Promise<T>): Promise<T | undefined> {
@@ -263,6 +292,7 @@ function reasonOf(thrown: unknown, action: string): string {
   if (name === 'CredentialsProviderError' || name === 'TokenProviderError') {
     return 'there are no credentials for it; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or give this machine a role';
   }
+  if (thrown instanceof ForeignResponseError) return 'it does not respond as S3 does; check --s3-endpoint';
   // The SDK gives this error no code.
   if (error.message === 'Region is missing') return 'no region is set for it; set AWS_REGION';
   if (name === 'NoSuchBucket') return 'the bucket does not exist; create it, or choose another one with --assets';
