@@ -28,6 +28,7 @@ test.each([
     400,
   ],
   ['HTTP/1.1 without a Host', 'GET /v1/jobs HTTP/1.1\r\n\r\n', 400],
+  ['a second Host', `GET /v1/jobs HTTP/1.1\r\n${host}Host: example.com\r\n\r\n`, 400],
   ['20 kB of headers', `GET /v1/jobs HTTP/1.1\r\n${host}X-A: ${'a'.repeat(20_000)}\r\n\r\n`, 431],
   ['20 kB of path', `GET /v1/jobs/${'a'.repeat(20_000)} HTTP/1.1\r\n${host}\r\n`, 431],
 ])('%s is refused in the standard shape', async (_what, bytes, expected) => {

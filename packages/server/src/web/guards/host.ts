@@ -4,10 +4,15 @@ import { isLoopback } from '../../base/net/address.js';
 import type { Config } from '../../config.js';
 import { HttpError } from '../answers/responses.js';
 
-/** Refuses HTTP/1.1 without a Host (RFC 9112, 3.2). Node's own check would send an empty body. */
-export const requireHost: RequestHandler = ({ httpVersion, headers }, _response, next) => {
-  if (headers.host !== undefined || httpVersion === '1.0') return next();
-  throw new HttpError(400, 'invalid_request', 'The header Host is missing', { connection: 'close' });
+/**
+ * Refuses HTTP/1.1 without a Host, and a second Host (RFC 9112, 3.2): a proxy might have decided by that one. Node's own
+ * check would send an empty body, and ignores a second one.
+ */
+export const requireHost: RequestHandler = ({ httpVersion, headersDistinct }, _response, next) => {
+  const hosts = headersDistinct.host?.length ?? 0;
+  if (hosts === 1 || (hosts === 0 && httpVersion === '1.0')) return next();
+  const problem = hosts === 0 ? 'The header Host is missing' : 'There are several headers Host';
+  throw new HttpError(400, 'invalid_request', problem, { connection: 'close' });
 };
 
 /** Returns the host in a Host header, as URLs write it, without the port. Undefined if it is not a valid host. */
