@@ -5,7 +5,7 @@ import { win32 } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { explainPort, UsageError } from '../src/exit/failure.js';
 import { modelPath, pathKey } from '../src/jobs/output-file.js';
-import { isInside } from '../src/mcp/folders.js';
+import { isInside, isOnOtherShare } from '../src/mcp/folders.js';
 import { shellWord } from '../src/terminal/format.js';
 import { bin, testFolder } from './run.js';
 
@@ -21,6 +21,18 @@ test.each([
   ['\\\\server\\share\\secret.png', false],
 ])('for an assistant on Windows, %s is inside C:\\photos: %s', (file, inside) => {
   expect(isInside(file, 'C:\\photos', win32)).toBe(inside);
+});
+
+test.each([
+  ['\\\\evil.example\\share\\cup.png', true],
+  ['//evil.example/share/cup.png', true],
+  ['\\\\?\\UNC\\evil.example\\share\\cup.png', true],
+  ['\\\\NAS\\Photos\\cup.png', false],
+  ['C:\\secret.png', false],
+  ['cup.png', false],
+])('for an assistant on Windows, %s is on a share without its folders: %s', (file, isOther) => {
+  const folders = ['C:\\photos', '\\\\nas\\photos\\shop'];
+  expect(isOnOtherShare(win32.resolve('C:\\photos', file), folders, win32)).toBe(isOther);
 });
 
 test('on macOS and Windows, two names that differ only in case are the same file', () => {

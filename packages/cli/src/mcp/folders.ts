@@ -47,15 +47,30 @@ export class Folders {
 
   #absolute(path: string): string {
     // Some assistants name the files of a project by their URLs.
-    return resolve(this.#folders[0] ?? '.', /^file:\/\//i.test(path) ? fileURLToPath(path) : path);
+    const absolute = resolve(this.#folders[0] ?? '.', /^file:\/\//i.test(path) ? fileURLToPath(path) : path);
+    if (isOnOtherShare(absolute, this.#folders)) throw this.#outside(path);
+    return absolute;
   }
 
   #requireInside(path: string, real: string): void {
-    if (this.#folders.some((folder) => isInside(real, folder))) return;
-    throw new UsageError(
+    if (!this.#folders.some((folder) => isInside(real, folder))) throw this.#outside(path);
+  }
+
+  #outside(path: string): UsageError {
+    return new UsageError(
       `${path} is outside ${this.#folders.join(' and ')}. To allow other folders, use \`gen3d mcp --folder\``,
     );
   }
+}
+
+/**
+ * Whether an absolute path names a network share that has none of the folders. Windows sends the user's credentials to
+ * the server of a share as soon as a path there is looked up.
+ */
+export function isOnOtherShare(path: string, folders: readonly string[], { parse } = systemPath): boolean {
+  const rootOf = (some: string) => parse(some).root.toLowerCase();
+  const root = rootOf(path);
+  return root.startsWith('\\\\') && !folders.some((folder) => rootOf(folder) === root);
 }
 
 /** Whether `path` is in `folder`, or is `folder`. Both must be absolute and free of symbolic links. */
