@@ -27,6 +27,8 @@ test.each([
   ['cup.jpg', 'cup.glb'],
   ['photos/red.cup.jpeg', join('photos', 'red.cup.glb')],
   ['photos/cup', join('photos', 'cup.glb')],
+  ['PHOTO.JFIF', 'PHOTO.glb'],
+  ['e\u0301te\u0301 mug (1).jpg', 'e\u0301te\u0301 mug (1).glb'],
   ['-', 'model.glb'],
   ['data:image/png;base64,AAAA', 'model.glb'],
   ['https://shop.example/img/cup.jpg?size=2', 'cup.glb'],

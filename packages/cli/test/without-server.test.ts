@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { endpointHealthHeaders } from '../../schema/src/rules.js';
 import { bin, discPng, outputMatching, result, testFolder } from './run.js';
 
-const { gen3d, path, start } = testFolder();
+const { gen3d, path, spawned, start } = testFolder();
 
 // A privileged port, on which no process listens.
 const noServer = { GEN3D_BASE_URL: 'http://127.0.0.1:1' };
@@ -54,6 +54,15 @@ describe('without a server', () => {
     const { stderr } = await gen3d(args, { env: { https_proxy: 'http://127.0.0.1:1' } });
     expect(stderr).toContain('HTTPS_PROXY is set, but needs NODE_USE_ENV_PROXY=1');
   });
+
+  test.runIf(process.allowedNodeEnvironmentFlags.has('--use-env-proxy'))(
+    'a proxy that Node uses is mentioned',
+    async () => {
+      const args = ['list', '--api-key', 'gen3d_key', '--base-url', 'https://gpu-box.invalid'];
+      const env = { https_proxy: 'http://127.0.0.1:1', NODE_USE_ENV_PROXY: '1' };
+      expect((await spawned(args, { env })).stderr).toContain('Requests go through the proxy in HTTPS_PROXY\n');
+    },
+  );
 
   test.skipIf(process.allowedNodeEnvironmentFlags.has('--use-env-proxy'))(
     'a proxy that Node is too old to use is mentioned, also with the variable that newer ones need',

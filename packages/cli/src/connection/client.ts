@@ -166,16 +166,17 @@ export function isLocal(baseUrl: string): boolean {
 function unreachableError(baseUrl: string, cause?: ConnectionError): ConnectionError {
   const message = isLocal(baseUrl)
     ? `Cannot reach ${baseUrl}. If the server is not running, start it with \`gen3d serve\`. If it has another address, set --base-url or GEN3D_BASE_URL`
-    : `${cause?.message ?? `Cannot reach ${baseUrl}`}. Check --base-url or GEN3D_BASE_URL, and the network${unusedProxy(baseUrl)}`;
+    : `${cause?.message ?? `Cannot reach ${baseUrl}`}. Check --base-url or GEN3D_BASE_URL, and the network${proxyHint(baseUrl)}`;
   return new ConnectionError('connection_failed', message, { cause });
 }
 
-/** Explains why Node ignores the proxy in HTTPS_PROXY or HTTP_PROXY. Empty if none is set, or if Node uses it. */
-function unusedProxy(baseUrl: string): string {
+/** Names the proxy in HTTPS_PROXY or HTTP_PROXY, and says why Node ignores it, if it does. Empty if none is set. */
+function proxyHint(baseUrl: string): string {
   const name = baseUrl.startsWith('https:') ? 'HTTPS_PROXY' : 'HTTP_PROXY';
   const isSet = [name, name.toLowerCase()].some((variable) => process.env[variable]);
   const isSupported = process.allowedNodeEnvironmentFlags.has('--use-env-proxy');
-  if (!isSet || (isSupported && process.env.NODE_USE_ENV_PROXY === '1')) return '';
+  if (!isSet) return '';
+  if (isSupported && process.env.NODE_USE_ENV_PROXY === '1') return `. Requests go through the proxy in ${name}`;
   const version = isSupported ? '' : `, and Node 22.21, 24.5 or later; this is ${process.version}`;
   return `. ${name} is set, but needs NODE_USE_ENV_PROXY=1${version}`;
 }
