@@ -107,6 +107,8 @@ export interface PrepareImageOptions {
  * await gen3d.jobs.create({ image: photo });
  */
 export async function prepareImage(image: Blob, options: PrepareImageOptions = {}): Promise<Blob> {
+  if (!isBlob(image))
+    throw invalid('prepareImage takes a Blob or a File. `jobs.create` and `generate` also take paths');
   const { name = nameIn(image) ?? 'The image', maxSide, decode, sharp } = options;
   requireReadable(name, image.size);
   if (image.size === 0) throw invalid(`${name} is empty`);

@@ -25,7 +25,9 @@ export async function loadPackage<T>(specifier: string): Promise<T | undefined> 
     const isMissing = /MODULE_NOT_FOUND$/.test(codeOf(cause) ?? '') && messageOf(cause).includes(`'${specifier}'`);
     const isMissingPackage = isMissing || messageOf(cause).includes(`package '${name}'`);
     if (isMissingPackage) return undefined;
-    const [reason = ''] = messageOf(cause).trim().split('\n');
-    throw new PackageLoadError(`${name} is installed but cannot be loaded: ${reason.replace(/[:.]$/, '')}`, { cause });
+    // sharp says why on its second line. Elsewhere, that begins a list, such as `Require stack:`.
+    const [what = '', why = ':'] = messageOf(cause).trim().split('\n');
+    const reason = (why.endsWith(':') ? what : `${what}: ${why}`).replace(/[:.]$/, '');
+    throw new PackageLoadError(`${name} is installed but cannot be loaded: ${reason}`, { cause });
   }
 }

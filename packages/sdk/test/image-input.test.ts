@@ -169,6 +169,11 @@ describe('these are rejected without a request:', () => {
   });
 });
 
+test('prepareImage refuses a path with a sentence, because it takes a Blob', async () => {
+  const path = join(folder, 'photo.jpg') as unknown as Blob;
+  await expect(prepareImage(path)).rejects.toThrow('prepareImage takes a Blob or a File');
+});
+
 let phonePhoto: Buffer;
 beforeAll(async () => {
   phonePhoto = await photoOfPhone();
@@ -407,14 +412,15 @@ describe('sharp', () => {
         config: false,
       });
       await mkdir(join(broken, 'node_modules/sharp'), { recursive: true });
-      const failure = 'Could not load the "sharp" module using the linux-x64 runtime\\nPossible solutions:';
+      const failure =
+        'Could not load the "sharp" module using the linux-x64 runtime\\nERR_DLOPEN_DISABLED: Addons are disabled.\\nPossible solutions:';
       await writeFile(join(broken, 'node_modules/sharp/index.js'), `throw new Error('${failure}')`);
       await writeFile(join(broken, 'image.gif'), await gif());
       const script = `import('./input.mjs').then(({ readImage }) => readImage('image.gif')).catch((e) => console.log(e.message))`;
       const run = () => promisify(execFile)(process.execPath, ['-e', script], { cwd: broken });
       expect((await run()).stdout).toBe(
         'image.gif is a GIF. sharp is installed but cannot be loaded: Could not load the "sharp" module using the ' +
-          'linux-x64 runtime. Install it for this platform, or pass it: new Gen3d({ sharp })\n',
+          'linux-x64 runtime: ERR_DLOPEN_DISABLED: Addons are disabled. Install it for this platform, or pass it: new Gen3d({ sharp })\n',
       );
       // A package that sharp needs is missing.
       await writeFile(join(broken, 'node_modules/sharp/index.js'), `require('@img/sharp-plan9-x64')`);
