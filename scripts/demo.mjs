@@ -29,9 +29,19 @@ await main(async (atEnd) => {
 
   /** @type {Result[]} */
   const results = [];
+  /** @type {Failed[]} */
+  const failures = [];
   for (const photo of demoPhotos()) {
-    results.push(await step(`${basename(photo)} to 3D`, () => makeModel(server, photo)));
+    try {
+      results.push(await step(`${basename(photo)} to 3D`, () => makeModel(server, photo)));
+    } catch (error) {
+      // Somebody's own photo may show no object. The others have their models nevertheless.
+      if (!(error instanceof Failed)) throw error;
+      failures.push(error);
+    }
   }
+  const reasons = failures.map(({ message }) => message).join('\n');
+  if (results.length === 0) throw new Failed(`${server.log()}\n${reasons}`);
 
   const sheet = join(outputFolder, 'contact-sheet.jpg');
   await step('Rendering the models from all sides', async () => {
@@ -41,6 +51,7 @@ await main(async (atEnd) => {
   await step('Stopping the server', () => server.close());
 
   console.log(`\n${table(results)}\n`);
+  if (reasons) console.log(`${reasons}\n`);
   console.log(`Models and thumbnails:  ${relative('', outputFolder) || '.'}/`);
   console.log(`All from all sides:     ${relative('', sheet)}`);
   console.log(
@@ -49,6 +60,7 @@ await main(async (atEnd) => {
   console.log(
     '                        which also shows the models. Other viewers, such as Blender, open the files above',
   );
+  if (reasons) process.exitCode = 1;
 });
 
 /** @param {string} script */
@@ -65,7 +77,7 @@ async function npm(script) {
  * @param {import('./throwaway-server.mjs').ThrowawayServer} server
  * @param {string} photo
  */
-async function makeModel({ gen3d, log }, photo) {
+async function makeModel({ gen3d }, photo) {
   const { name } = parse(photo);
   const glb = join(outputFolder, `${name}.glb`);
   const thumbnail = join(outputFolder, `${name}.jpg`);
@@ -78,7 +90,7 @@ async function makeModel({ gen3d, log }, photo) {
   /** @param {readonly string[]} args */
   async function succeeded(args) {
     const { code, stdout, stderr } = await gen3d(args);
-    if (code !== 0) throw new Failed(`${log()}\ngen3d ${args[0]} failed for ${basename(photo)}: ${stderr.trim()}`);
+    if (code !== 0) throw new Failed(`gen3d ${args[0]} failed for ${basename(photo)}: ${stderr.trim()}`);
     return stdout;
   }
 }
