@@ -100,6 +100,20 @@ test('a command waits for a server that is starting, and uses the key that the s
   expect({ code, balance: JSON.parse(stdout).balance_usd }).toEqual({ code: 0, balance: 5 });
 });
 
+test('a command that waits for a starting server says that it has ended', async () => {
+  const starting = spawn(process.execPath, ['-e', 'setTimeout(() => {}, 60_000)']);
+  await mkdir(path('ending'));
+  await writeFile(path('ending', 'profile.json'), JSON.stringify({ starting: starting.pid, servers: {} }));
+  const child = start(['list'], { ...noServer, GEN3D_CONFIG_DIR: path('ending') });
+  const ended = result(child);
+  await outputMatching(child, /A gen3d server is starting on this machine/);
+  starting.kill('SIGKILL');
+  expect(await ended).toMatchObject({
+    code: 3,
+    stderr: expect.stringMatching(/that was starting .* has ended.* says why\n$/),
+  });
+});
+
 test('create waits for a server that is started at the same moment, and other commands do not', async () => {
   let attempts = 0;
   const server = createServer((request, response) => {

@@ -158,7 +158,8 @@ async function onlyAccount(admin: Admin, config: Config): Promise<string> {
   const [account, ...others] = accounts;
   if (!account) {
     const command = nextCommand('admin account create NAME');
-    throw new UsageError(`There are no accounts in ${config.dataDir}. Create one with \`${command}\``);
+    const remedy = `A server makes one when it starts: wait until it listens. Or create one with \`${command}\``;
+    throw new UsageError(`There are no accounts in ${config.dataDir}. ${remedy}`);
   }
   if (others.length === 0) return account.account_id;
   const command = nextCommand('login --new-key --account ACCOUNT');

@@ -88,7 +88,7 @@ async function profileOfRunningServer(options: ServerOptions, startMs: number, s
     if (health !== undefined && (!isStarting || (hasKey && health === 200))) return profile;
     if (!isStarting && Date.now() - startedAt >= startMs) {
       // A quick failure means that no server runs. After a timeout, it may only be busy, and requests are retried.
-      if (Date.now() - requestedAt < healthTimeoutMs) throw unreachableError(baseUrl);
+      if (Date.now() - requestedAt < healthTimeoutMs) throw hasSaid ? failedStart() : unreachableError(baseUrl);
       return profile;
     }
     if (isStarting && !hasSaid) say('A gen3d server is starting on this machine. Waiting until it listens');
@@ -161,6 +161,12 @@ async function missingKeyError(baseUrl: string): Promise<AuthenticationError> {
 export function isLocal(baseUrl: string): boolean {
   const { hostname } = new URL(baseUrl);
   return hostname === 'localhost' || hostname === '[::1]' || hostname.startsWith('127.');
+}
+
+function failedStart(): ConnectionError {
+  const message =
+    'The gen3d server that was starting on this machine has ended, or does not respond. Its output says why';
+  return new ConnectionError('connection_failed', message);
 }
 
 function unreachableError(baseUrl: string, cause?: ConnectionError): ConnectionError {
