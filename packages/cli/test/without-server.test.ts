@@ -42,6 +42,19 @@ describe('without a server', () => {
     expect(code).toBe(3);
   });
 
+  test('a server that speaks another protocol is not reported as one that does not run', async () => {
+    const server = createServer((_, response) => response.end());
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+    for (const command of [['list', '--api-key', 'gen3d_key'], ['login']]) {
+      const { code, stderr } = await gen3d([...command, '--base-url', `https://${host}`]);
+      const message = `error: The server at ${host} speaks http, not https. Use http://${host} as the base URL\n`;
+      expect({ code, stderr }).toEqual({ code: 3, stderr: message });
+    }
+    server.close();
+  });
+
   test('on another machine, the hint is to check the URL', async () => {
     const { code, stderr } = await gen3d(['list', '--api-key', 'gen3d_key', '--base-url', 'http://gpu-box.invalid']);
     expect(stderr).toMatch(/gpu-box\.invalid.*Check --base-url/);

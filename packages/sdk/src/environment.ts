@@ -14,6 +14,9 @@ const currentProcess = () => (globalThis as { process?: Process }).process;
 /** Reads an environment variable. Undefined if it is unset or empty, or if the platform has none. */
 export const variable = (name: string): string | undefined => currentProcess()?.env?.[name] || undefined;
 
+/** Removes the quotes that `docker --env-file` and some other readers of variables keep. */
+export const withoutQuotes = (text: string): string => /^(["'])(.*)\1$/s.exec(text)?.[2]?.trim() ?? text;
+
 /**
  * Returns the file functions of Node, Bun and Deno, or undefined in browsers and on edge platforms.
  *

@@ -1,5 +1,6 @@
 import type { WebhookEvent } from '@gen3d/schema';
 import { signatureHeader, timestampHeader } from '@gen3d/schema/rules';
+import { withoutQuotes } from './environment.js';
 import { Gen3dError } from './errors.js';
 import { bytesIn, isBlob, isWebStream } from './realms.js';
 import { having } from './response-bodies.js';
@@ -189,9 +190,6 @@ export function secretsOf(secret: unknown): [string, ...string[]] {
   for (const secret of secrets) requirePlain(secret);
   return [first, ...others];
 }
-
-/** Removes the quotes that `docker --env-file` and some other readers of variables keep. */
-const withoutQuotes = (text: string) => /^(["'])(.*)\1$/s.exec(text)?.[2]?.trim() ?? text;
 
 /** @throws {TypeError} if the secret starts with the name of a variable, as in an .env file */
 function requirePlain(secret: string): void {

@@ -181,7 +181,8 @@ async function createAndWait(client: Gen3d, items: readonly Item[], options: Cre
     display.stop();
     const hint = runningJobsHint(items, options);
     if (error instanceof Interrupted) throw new Interrupted([hint, unknownJobsHint(items)].filter(Boolean).join('\n'));
-    if (hint) say(hint);
+    // A model that could not be written has its own hint.
+    if (hint && !(error instanceof Failed)) say(hint);
     throw error;
   } finally {
     display.stop();

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { AuthenticationError, ConnectionError, defaultBaseUrl, Gen3d, type Retry } from '@gen3d/sdk';
+import { AuthenticationError, ConnectionError, defaultBaseUrl, Gen3d, Gen3dError, type Retry } from '@gen3d/sdk';
 import { failureOf, Interrupted, UsageError } from '../exit/failure.js';
 import { interruptible } from '../exit/interruption.js';
 import { duration } from '../terminal/format.js';
@@ -84,12 +84,12 @@ async function profileOfRunningServer(options: ServerOptions, startMs: number, s
     // Without a key, a server that is starting has nothing to say, and would log every request.
     const requestedAt = Date.now();
     const health = isStarting && !hasKey ? undefined : await healthOf(baseUrl, signal);
-    signal.throwIfAborted();
-    if (health !== undefined && (!isStarting || (hasKey && health === 200))) return profile;
+    if (typeof health === 'number' && (!isStarting || (hasKey && health === 200))) return profile;
     if (!isStarting && Date.now() - startedAt >= startMs) {
       // A quick failure means that no server runs. After a timeout, it may only be busy, and requests are retried.
-      if (Date.now() - requestedAt < healthTimeoutMs) throw hasSaid ? failedStart() : unreachableError(baseUrl);
-      return profile;
+      if (Date.now() - requestedAt >= healthTimeoutMs) return profile;
+      if (hasSaid) throw failedStart();
+      throw unreachableError(baseUrl, health instanceof Gen3dError ? health : undefined);
     }
     if (isStarting && !hasSaid) say('A gen3d server is starting on this machine. Waiting until it listens');
     hasSaid ||= isStarting;
@@ -127,26 +127,22 @@ class RetryReport {
 
 const healthTimeoutMs = 5_000;
 
-/** Requests the server's health check, and returns the status of the response. Undefined if there was no response. */
-export async function healthOf(baseUrl: string, signal?: AbortSignal): Promise<number | undefined> {
+/** Requests the server's health check. Returns the status of the response, or why there was none. */
+export async function healthOf(baseUrl: string, signal?: AbortSignal): Promise<number | Gen3dError> {
+  const client = new Gen3d({ apiKey: 'none', baseUrl, maxRetries: 0, timeoutMs: healthTimeoutMs });
   try {
-    const timeout = AbortSignal.timeout(healthTimeoutMs);
-    const response = await fetch(`${baseUrl}/healthz`, {
-      signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
-      // A page that the server redirects to says nothing about it. The command's own request names the redirect.
-      redirect: 'manual',
-    });
-    // Node's fetch can crash the process if a connection closes while the body is unread.
-    await response.body?.cancel();
-    return response.status;
-  } catch {
-    return undefined;
+    await client.request('get', '/healthz', { signal });
+    return 200;
+  } catch (error) {
+    if (!(error instanceof Gen3dError)) throw error;
+    return error.status ?? error;
   }
 }
 
 /** @throws {ConnectionError} without an HTTP response from the server */
 export async function requireReachable(baseUrl: string): Promise<void> {
-  if ((await healthOf(baseUrl)) === undefined) throw unreachableError(baseUrl);
+  const health = await healthOf(baseUrl);
+  if (typeof health !== 'number') throw unreachableError(baseUrl, health);
 }
 
 /** Reports an unreachable server first, because starting a server also creates a key. */
@@ -169,7 +165,9 @@ function failedStart(): ConnectionError {
   return new ConnectionError('connection_failed', message);
 }
 
-function unreachableError(baseUrl: string, cause?: ConnectionError): ConnectionError {
+function unreachableError(baseUrl: string, cause?: Gen3dError): Gen3dError {
+  // The host responds, but not as expected: with TLS on one side only, or too late.
+  if (cause && !cause.message.startsWith('Cannot reach ')) return cause;
   const message = isLocal(baseUrl)
     ? `Cannot reach ${baseUrl}. If the server is not running, start it with \`gen3d serve\`. If it has another address, set --base-url or GEN3D_BASE_URL`
     : `${cause?.message ?? `Cannot reach ${baseUrl}`}. Check --base-url or GEN3D_BASE_URL, and the network${proxyHint(baseUrl)}`;

@@ -136,7 +136,7 @@ async function serverFindings(options: ServerOptions): Promise<Finding[]> {
   const baseUrl = chooseServer(options, profile);
   const health = await healthOf(baseUrl);
   // This is only a note, because users run doctor before the first start.
-  if (health === undefined) {
+  if (typeof health !== 'number') {
     return [finding, note('server', `no response from ${baseUrl}. Start it with \`gen3d serve\``)];
   }
   const answer = `${baseUrl} responds (health check: ${health})`;
