@@ -1,3 +1,5 @@
+import { errorMessage } from './base/errors.js';
+
 /** A package with a native addon: its version, or why it cannot be loaded and what to do. */
 export type NativePart = { readonly name: string } & ({ readonly version: string } | { readonly problem: string });
 
@@ -14,5 +16,5 @@ export const inspectNativeParts = (): Promise<NativePart[]> =>
 const inspect = (name: string, load: () => Promise<string>): Promise<NativePart> =>
   load().then(
     (version) => ({ name, version }),
-    (error: unknown) => ({ name, problem: error instanceof Error ? error.message : String(error) }),
+    (error: unknown) => ({ name, problem: errorMessage(error) }),
   );

@@ -28,6 +28,9 @@ export class BundleError extends Error {
 /** None of the searched folders has the bundle. */
 export class MissingBundleError extends BundleError {}
 
+/** Returns the message of anything that was thrown. */
+export const errorMessage = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : String(thrown));
+
 /** A native addon, such as SQLite's, cannot be loaded. The message says why and what to do. */
 export class NativePartError extends Error {
   override readonly name = 'NativePartError';

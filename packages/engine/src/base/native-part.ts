@@ -1,4 +1,4 @@
-import { NativePartError } from './errors.js';
+import { errorMessage, NativePartError } from './errors.js';
 
 /**
  * Loads a package with a native addon.
@@ -15,7 +15,7 @@ export function loadNativePart<T>(name: string, load: () => T): T {
 
 /** Explains in one or two sentences why the part could not be loaded, and what to do. */
 export function loadProblem(name: string, cause: unknown, { platform, arch, version } = process): string {
-  const message = cause instanceof Error ? cause.message : String(cause);
+  const message = errorMessage(cause);
   if (message.includes('NODE_MODULE_VERSION')) {
     return `it was built for another version of Node than ${version}. Run \`npm rebuild ${name}\` with this version`;
   }

@@ -1,3 +1,5 @@
+import { errorMessage } from '../base/errors.js';
+
 /**
  * Runs an engine's networks on one execution provider until that fails, and on the CPU from then on.
  *
@@ -40,8 +42,7 @@ export class ComputeDevice {
       if (this.#provider !== 'cpu') {
         this.#provider = 'cpu';
         // The cause of an EngineError has the runtime's message.
-        const { message, cause } = error instanceof Error ? error : new Error(String(error));
-        const reason = cause instanceof Error ? cause.message : message;
+        const reason = errorMessage((error as Error).cause ?? error);
         this.#onWarning?.(
           `The device ${provider} failed, and the networks run on the CPU from now on, which is slower. ` +
             `Restart to try ${provider} again; \`gen3d doctor\` checks it. The failure: ${reason}`,

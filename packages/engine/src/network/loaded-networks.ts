@@ -1,3 +1,4 @@
+import { errorMessage } from '../base/errors.js';
 import type { InferenceSession } from './onnxruntime.js';
 
 interface Loaded {
@@ -68,6 +69,4 @@ export class LoadedNetworks {
 
 /** Recognizes the messages of onnxruntime's CPU, CUDA and WebGPU providers. */
 export const isOutOfMemory = (error: unknown): boolean =>
-  /bad_alloc|out of memory|OUT_OF_MEMORY|fail(ed|ure) to allocate|allocation fail/i.test(
-    error instanceof Error ? error.message : String(error),
-  );
+  /bad_alloc|out of memory|OUT_OF_MEMORY|fail(ed|ure) to allocate|allocation fail/i.test(errorMessage(error));

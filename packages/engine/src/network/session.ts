@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { BundleError, EngineError } from '../base/errors.js';
+import { BundleError, EngineError, errorMessage } from '../base/errors.js';
 import type { Bundle } from '../bundle/load-bundle.js';
 import type { BoxDecoder, MatteManifest, ReconstructionManifest } from '../bundle/manifest.js';
 import { ComputeDevice } from './compute-device.js';
@@ -173,7 +173,7 @@ export async function openSession(
     // If the CPU does not take over, the cause may be the device or the photo.
     const mayBeDevice = isLarge && provider !== 'cpu';
     const results = await session.run(feeds, fetches).catch((cause: unknown) => {
-      const detail = `${bundle.manifest.name} failed on ${provider}: ${reason(cause)}`;
+      const detail = `${bundle.manifest.name} failed on ${provider}: ${errorMessage(cause)}`;
       // This is not an EngineError, because the photo is not the cause, and another attempt may succeed.
       throw mayBeDevice || isOutOfMemory(cause) ? new Error(detail, { cause }) : inferenceFailed(detail, cause);
     });
@@ -238,7 +238,7 @@ async function load(path: string, provider: string, threads: number): Promise<In
     extra: { 'session.intra_op.allow_spinning': '0' },
     logSeverityLevel: 3,
   }).catch((cause: unknown) => {
-    throw new BundleError(`${path} cannot be loaded by onnxruntime: ${reason(cause)}`, { cause });
+    throw new BundleError(`${path} cannot be loaded by onnxruntime: ${errorMessage(cause)}`, { cause });
   });
 }
 
@@ -292,5 +292,3 @@ function float32(name: string, tensor: Tensor | undefined): Float32Array {
   const { buffer, byteOffset, length } = tensor.data as Uint16Array<ArrayBuffer>;
   return fromFloat16(new Uint16Array(buffer, byteOffset, length));
 }
-
-const reason = (cause: unknown) => (cause instanceof Error ? cause.message : String(cause));
