@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { pathToFileURL } from 'node:url';
@@ -130,10 +131,13 @@ describe('a tool returns an error message', () => {
     expect(existsSync(path('stolen.glb'))).toBe(false);
   });
 
-  test('for a folder in place of a photo or a model', async () => {
+  test('for a folder in place of a photo or a model, and for a pipe', async () => {
+    execFileSync('mkfifo', [path('project', 'pipe')]);
     const { call } = await connectClient();
-    expect(textOf(await call('create', { image: '.' }))).toContain('is not a file');
-    expect(textOf(await call('download', { job_id: 'x', path: '.' }))).toContain('Use the extension .glb');
+    for (const image of ['.', 'pipe']) {
+      expect(textOf(await call('create', { image }))).toContain(`${image} is not a file`);
+    }
+    expect(textOf(await call('download', { job_id: 'x', path: '.' }))).toContain('already exists');
   });
 
   test('but not for a photo in a folder allowed with --folder', async () => {

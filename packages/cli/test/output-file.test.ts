@@ -8,6 +8,7 @@ import {
   open,
   readdir,
   readFile,
+  realpath,
   rm,
   stat,
   symlink,
@@ -264,6 +265,7 @@ describe('output files', () => {
     const folders = await Folders.open([inside]);
     await expect(folders.future('cup.glb')).rejects.toThrow(/is outside/);
     expect(await folders.future('mug.glb')).toBe((await findTarget(join(inside, 'mug.glb'))).path);
-    expect(await folders.future('.')).toBe(await folders.existing('.'));
+    expect(await folders.future('.')).toBe(await realpath(inside));
+    await expect(folders.existing('.')).rejects.toThrow(/is not a file/);
   });
 });

@@ -1,4 +1,4 @@
-import { realpath } from 'node:fs/promises';
+import { realpath, stat } from 'node:fs/promises';
 import systemPath, { basename, dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { UsageError } from '../exit/failure.js';
@@ -31,6 +31,8 @@ export class Folders {
       throw new UsageError(`${path} does not exist. Pass the path of a photo, or an http(s) URL`, { cause });
     });
     this.#requireInside(path, real);
+    // Opening a FIFO would wait for its writer.
+    if (!(await stat(real)).isFile()) throw new UsageError(`${path} is not a file. Pass the path of a photo`);
     return real;
   }
 
