@@ -314,9 +314,17 @@ describe('many dead receivers', () => {
       response.end();
     });
     await endpoints.put(prompt, url, 0);
-    await recordPing(db, prompt, 0, Date.now());
     await delivery.start();
-    await until(async () => received.length === 1);
+    const times = async () =>
+      (await db.selectFrom('webhook_deliveries').select('took_ms').orderBy('id').execute()).map((row) => row.took_ms);
+    // On a busy machine, a delivery may take so long that the receiver counts as late.
+    for (let pings = 1; ; pings++) {
+      await recordPing(db, prompt, 0, Date.now());
+      delivery.wake();
+      await until(async () => (await times()).length === pings);
+      if ((await times()).at(-1)! < 2_000) break;
+    }
+    const before = received.length;
     // Due an hour ago, which puts them all first.
     const anHourAgo = Date.now() - 3_600_000;
     for (let i = 0; i < 30; i++) {
@@ -328,7 +336,7 @@ describe('many dead receivers', () => {
     await until(async () => dead.open() === 12);
     await recordPing(db, prompt, 0, Date.now());
     delivery.wake();
-    await until(async () => received.length === 2);
+    await until(async () => received.length === before + 1);
     expect(hungWhenDelivered).toBe(12);
     await db.deleteFrom('outbox').execute();
     dead.hangUp();
