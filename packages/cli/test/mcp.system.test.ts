@@ -137,7 +137,7 @@ describe('a tool returns an error message', () => {
     for (const image of ['.', 'pipe']) {
       expect(textOf(await call('create', { image }))).toContain(`${image} is not a file`);
     }
-    expect(textOf(await call('download', { job_id: 'x', path: '.' }))).toContain('already exists');
+    expect(textOf(await call('download', { job_id: 'x', path: '.' }))).toContain('. is a folder');
   });
 
   test('but not for a photo in a folder allowed with --folder', async () => {

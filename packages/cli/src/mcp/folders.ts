@@ -25,7 +25,7 @@ export class Folders {
     return new Folders(await Promise.all(real));
   }
 
-  /** Returns the real path of an existing file. @throws {UsageError} if it does not exist or is outside the folders */
+  /** Returns the real path of an existing file. @throws {UsageError} if it is not one, or is outside the folders */
   async existing(path: string): Promise<string> {
     const real = await realpath(this.#absolute(path)).catch((cause: unknown) => {
       throw new UsageError(`${path} does not exist. Pass the path of a photo, or an http(s) URL`, { cause });
@@ -36,7 +36,7 @@ export class Folders {
     return real;
   }
 
-  /** Returns the real path of a file to write. @throws {UsageError} if its folder is missing, or outside the folders */
+  /** Returns the real path of a file to write. @throws {UsageError} if it is a folder, or not in one of the folders */
   async future(path: string): Promise<string> {
     const absolute = this.#absolute(path);
     const folder = await realpath(dirname(absolute)).catch((cause: unknown) => {
@@ -44,6 +44,8 @@ export class Folders {
     });
     const real = await followLinks(join(folder, basename(absolute)));
     this.#requireInside(path, real);
+    const existing = await stat(real).catch(() => undefined);
+    if (existing?.isDirectory()) throw new UsageError(`${path} is a folder. Pass the path of a file to write`);
     return real;
   }
 
