@@ -111,6 +111,11 @@ test.each<[string, (response: ServerResponse) => unknown, RegExp]>([
     (response) => sendJson(response, { data: [{ url: 'http://127.0.0.2:9/m.glb' }] }),
     /no public address/,
   ],
+  [
+    'returns the model as a data URL',
+    (response) => sendJson(response, { data: [{ url: 'data:model/gltf-binary;base64,AAAA' }] }),
+    /not an http\(s\) URL/,
+  ],
 ])('a server that %s ends the job', async (_, respond, message) => {
   const server = await modelServer((_, response) => void respond(response), { maxBytes: 1024 ** 2 });
   const error = await server.generate(ballPhoto()).catch((thrown: unknown) => thrown);
@@ -138,6 +143,7 @@ test.each([401, 409, 429, 503])('while the server returns HTTP %i, the job waits
 test.each<[string, RequestListener | string]>([
   ['the server', 'http://127.0.0.1:9'],
   ['the server behind a proxy', (_, response) => response.writeHead(502).end('<h1>502 Bad Gateway</h1>')],
+  ['the server behind a talkative proxy', (_, response) => response.writeHead(503).end('<p>'.repeat(100_000))],
 ])('while %s is not running, the job waits', async (_, listener) => {
   const server = await modelServer(listener);
   await expect(server.generate(ballPhoto())).rejects.toBeInstanceOf(TemporaryFailure);

@@ -166,8 +166,10 @@ export class ModelServer implements ModelMaker {
       await this.#save(await this.#send(url, this.#agent, signal, { headers, body }), file);
       const modelUrl = await urlIn(file);
       if (modelUrl === undefined) return;
-      if (!URL.canParse(modelUrl, url.href)) throw refused('The model server returned a URL that is not valid.');
-      const target = new URL(modelUrl, url);
+      const target = URL.canParse(modelUrl, url.href) ? new URL(modelUrl, url) : undefined;
+      if (!target || !/^https?:$/.test(target.protocol)) {
+        throw refused('The model server returned a URL that is not an http(s) URL.');
+      }
       const isOwn = target.origin === url.origin;
       await this.#save(await this.#send(target, isOwn ? this.#agent : this.#guarded, signal), file);
     } catch (error) {
@@ -232,10 +234,13 @@ export class ModelServer implements ModelMaker {
     const { statusCode: status } = response;
     if (status === 200) return response;
     response.body.on('error', () => {});
-    const tooLarge = () => refused(`The model server returned HTTP ${status}.`);
-    const words = errorWords(
-      await readBody(response.body, { announced: Number.NaN, maxBytes: maxErrorBytes, tooLarge }),
-    );
+    // A long page has no words in one of the usual forms.
+    const tooLong = new Error('The page of an error is too long');
+    const limit = { announced: Number.NaN, maxBytes: maxErrorBytes, tooLarge: () => tooLong };
+    const words = await readBody(response.body, limit).then(errorWords, (error: unknown) => {
+      if (error === tooLong) return '';
+      throw error;
+    });
     const what = `HTTP ${status}${words === '' ? '' : `, ${quoted(words)}`}`;
     if (isTemporary(status, words))
       throw new TemporaryFailure(`${this.#name} returned ${what}${this.#keyHint(status)}`);
