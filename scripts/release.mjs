@@ -21,13 +21,12 @@ import { requireNode, root } from './repository.mjs';
  */
 
 requireNode();
-const { values: options } = parseArgs({ options: { 'dry-run': { type: 'boolean', default: false } } });
 const folder = join(root, 'release');
 /** Packages whose terms have no SPDX identifier. */
 const withNotice = ['@gen3d/model-isnet'];
 
 await main(async (atEnd) => {
-  if (!options['dry-run']) return publish(folder);
+  if (!isDryRun()) return publish(folder);
   await requireReleasable();
   for (const script of ['setup', 'build']) await run('npm', ['run', script]);
 
@@ -49,6 +48,16 @@ await main(async (atEnd) => {
   for (const line of firstReleaseNotes(all)) console.log(line);
   console.log(`\n${folder} has ${all.length} packages, SHA256SUMS, sbom.cdx.json and licenses.txt.`);
 });
+
+/** @throws {Failed} for any other argument: a misspelled one must not publish */
+function isDryRun() {
+  const options = /** @type {const} */ ({ 'dry-run': { type: 'boolean', default: false } });
+  try {
+    return parseArgs({ options }).values['dry-run'];
+  } catch (error) {
+    throw new Failed(`${/** @type {Error} */ (error).message}. Pass --dry-run, or nothing to publish what it made.`);
+  }
+}
 
 /** @throws {Failed} naming everything that a release lacks */
 async function requireReleasable() {

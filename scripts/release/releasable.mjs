@@ -19,9 +19,9 @@ export function releaseProblems() {
 
   const server = JSON.parse(readFileSync(join(root, 'server.json'), 'utf8'));
   if (server.name !== mcpName) problems.push(`server.json has the name ${server.name}, and packages/cli ${mcpName}.`);
-  for (const one of [server, ...server.packages]) {
-    if (one.version !== version)
-      problems.push(`server.json has the version ${one.version}, and packages/cli has ${version}.`);
+  const versions = new Set([server, ...server.packages].map((one) => one.version));
+  for (const other of versions) {
+    if (other !== version) problems.push(`server.json has the version ${other}, and packages/cli has ${version}.`);
   }
 
   const [, owner] = /github\.com[/:]([^/]+)/.exec(repository?.url) ?? [];
