@@ -161,7 +161,8 @@ function addChanges(router: Router, services: Dependencies): void {
   router.route('/:id/cancel').post(refuseSandbox, async (request, response) => {
     const { accountId } = callerOf(response);
     const { id } = request.params;
-    const { outcome, forgotten } = await cancelOwn(db, accountId, id, currentTime(db));
+    const cancel = () => cancelOwn(db, accountId, id, currentTime(db));
+    const { outcome, forgotten } = await slots.changes.run(accountId, response, cancel);
     if (outcome === 'unknown') throw noSuch('job');
     if (outcome === 'too_late') {
       throw new HttpError(409, 'not_cancelable', 'The job is finished, and cannot be canceled');
