@@ -2,44 +2,41 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { expect, onTestFinished, test } from 'vitest';
 import { openAdmin } from '../../src/index.js';
-import { type ApiResponse, createJob, imageJob, newInstallation, startServer } from '../kit.js';
+import { type ApiResponse, createJob, imageJob, startServer } from '../kit.js';
 import { openDatabase } from '../open-database.js';
 
 /** More than the server has connections to the database. */
 const requests = 20;
 
-test.each([
-  ['cancel', (id: string) => [`/gen3d/jobs/${id}/cancel`]],
-  ['hide', (id: string) => ['/gen3d/jobs/hide', { task_ids: [id] }]],
+test.each<[string, (id: string) => [path: string, body?: unknown]]>([
+  ['cancel', (id) => [`/gen3d/jobs/${id}/cancel`]],
+  ['hide', (id) => ['/gen3d/jobs/hide', { task_ids: [id] }]],
   ['create', () => ['/v1/jobs', imageJob('https://example.com/photo.jpg')]],
-] as const)(
-  'an account whose requests to %s a job wait for a row leaves connections to others',
-  async (_, requestOf) => {
-    const server = await startServer(await newInstallation());
-    const admin = await openAdmin(server.config);
-    onTestFinished(() => admin.close());
-    const { account_id } = await admin.createAccount('other', 10);
-    const { api_key } = await admin.createKey(account_id);
-    const id = await createJob(server.call, imageJob('https://example.com/photo.jpg'));
-    const [path, body] = requestOf(id);
+])('an account whose requests to %s a job wait for a row leaves connections to others', async (_, requestOf) => {
+  const server = await startServer();
+  const admin = await openAdmin(server.config);
+  onTestFinished(() => admin.close());
+  const { account_id } = await admin.createAccount('other', 10);
+  const { api_key } = await admin.createKey(account_id);
+  const id = await createJob(server.call, imageJob('https://example.com/photo.jpg'));
+  const [path, body] = requestOf(id);
 
-    const db = openDatabase(server.config.database);
-    onTestFinished(() => db.destroy());
-    const waiting = await db.transaction().execute(async (trx) => {
-      await sql`select * from jobs join accounts on accounts.id = account_id where jobs.id = ${id} for update`.execute(
-        trx,
-      );
-      const sent: Promise<ApiResponse>[] = [];
-      while (sent.length < requests) {
-        sent.push(server.call('POST', path, body));
-        // Requests to create jobs that arrive together share a transaction.
-        await pause(20);
-      }
-      for (let i = 0; i < 5; i++) expect((await server.call('GET', '/v1/jobs', undefined, api_key)).status).toBe(200);
-      return sent;
-    });
-    const statuses = (await Promise.all(waiting)).map(({ status }) => status);
-    expect(statuses.filter((status) => status < 300).length).toBeGreaterThan(0);
-    expect(statuses.filter((status) => status >= 500)).toEqual([]);
-  },
-);
+  const db = openDatabase(server.config.database);
+  onTestFinished(() => db.destroy());
+  const waiting = await db.transaction().execute(async (trx) => {
+    await sql`select * from jobs join accounts on accounts.id = account_id where jobs.id = ${id} for update`.execute(
+      trx,
+    );
+    const sent: Promise<ApiResponse>[] = [];
+    while (sent.length < requests) {
+      sent.push(server.call('POST', path, body));
+      // Requests to create jobs that arrive together share a transaction.
+      await pause(20);
+    }
+    for (let i = 0; i < 5; i++) expect((await server.call('GET', '/v1/jobs', undefined, api_key)).status).toBe(200);
+    return sent;
+  });
+  const statuses = (await Promise.all(waiting)).map(({ status }) => status);
+  expect(statuses.filter((status) => status < 300).length).toBeGreaterThan(0);
+  expect(statuses.filter((status) => status >= 500)).toEqual([]);
+});
