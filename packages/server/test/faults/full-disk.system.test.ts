@@ -182,14 +182,18 @@ describe.skipIf(!available)('while the disk is full', () => {
 
   test('an image is removed again if its job cannot be recorded', async () => {
     const inputs = temporaryFolder();
-    const { disk, post, createUntilRefused } = await setUp(async ({ path, pathHere }) => {
+    const { disk, server, post, createUntilRefused } = await setUp(async ({ path, pathHere }) => {
       await symlink(inputs, join(pathHere, 'inputs'));
       return { dataDir: path, workers: 0 };
     });
     await disk.fill();
     await createUntilRefused();
     expectRefused(await post(inline));
+    // A restart would not help, so this is not a failure of the health check.
+    expect(await server.call('GET', '/healthz')).toMatchObject({ status: 200, body: { status: 'disk full' } });
     expect(await readdir(inputs)).toEqual([]);
+    await disk.freeSpace();
+    expect(await server.call('GET', '/healthz')).toMatchObject({ status: 200, body: { status: 'ok' } });
   });
 
   test('jobs are refused and reads succeed; afterwards, accepted jobs are done without a restart', async () => {
