@@ -183,6 +183,8 @@ export class Gen3d {
    */
   async download(source: Task | string | URL, options: DownloadOptions = {}): Promise<Uint8Array> {
     const { asset = 'glb', ...limits } = options;
+    // JavaScript callers may pass the URL of a job that has no model.
+    if (!source) throw new InvalidRequestError('invalid_request', 'download takes a task, its id or the URL of a file');
     if (isUrl(source)) return this.#transport.fetchBytes(source.href, limits);
     if (typeof source !== 'string') return this.#transport.fetchBytes(assetUrl(source, asset), limits);
     if (/^https?:/i.test(source)) return this.#transport.fetchBytes(source, limits);

@@ -221,8 +221,9 @@ export class Jobs {
 
 /** Makes a job's id a part of a path. */
 function segment(id: string): string {
-  // These would address another resource, even percent-encoded.
-  if (['', '.', '..'].includes(id)) throw new InvalidRequestError('invalid_request', `"${id}" is not a job id`);
+  // These would address another resource, even percent-encoded. JavaScript callers may pass `job.id`, which is undefined.
+  if (typeof id !== 'string' || ['', '.', '..'].includes(id))
+    throw new InvalidRequestError('invalid_request', `"${id}" is not a job id`);
   return encodeURIComponent(id);
 }
 

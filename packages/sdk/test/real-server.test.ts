@@ -137,6 +137,8 @@ test('a waiting job is canceled, retried as one new job, and deleted', async () 
   await expect(gen3d.jobs.retrieve(retried.job_id)).rejects.toBeInstanceOf(NotFoundError);
   await expect(gen3d.jobs.delete(`${job_id}x`)).rejects.toBeInstanceOf(NotFoundError);
   await expect(gen3d.jobs.cancel('..')).rejects.toThrow('".." is not a job id');
+  await expect(gen3d.jobs.retrieve(undefined as never)).rejects.toThrow('"undefined" is not a job id');
+  await expect(gen3d.download(undefined as never)).rejects.toThrow('download takes a task, its id or the URL');
 });
 
 test('balance returns the balance of the account', async () => {
