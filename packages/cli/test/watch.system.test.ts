@@ -1,4 +1,4 @@
-import { appendFile, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { appendFile, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { publicTestKey } from '@gen3d/sdk';
 import { beforeAll, expect, test, vi } from 'vitest';
 import { discPng, outputMatching, result, testFolder } from './run.js';
@@ -136,6 +136,22 @@ test('a photo that has its model when watch stops does not count as unfinished',
   const { code, stderr } = await ended;
   expect(code).toBe(0);
   expect(stderr).not.toContain('unfinished');
+});
+
+test.each([
+  ['removed', () => {}],
+  ['replaced', () => mkdir(path('gone'))],
+])('a folder that is %s ends the command with a message', async (_, replace) => {
+  await mkdir(path('gone'));
+  const child = start(['watch', 'gone'], testKey);
+  const ended = result(child);
+  await outputMatching(child, /Watching gone/);
+  await rename(path('gone'), path('elsewhere'));
+  await replace();
+  const { code, stderr } = await ended;
+  await rm(path('elsewhere'), { recursive: true });
+  await rm(path('gone'), { recursive: true, force: true });
+  expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(/error: gone was removed or replaced/) });
 });
 
 test.each([

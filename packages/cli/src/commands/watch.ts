@@ -16,8 +16,8 @@ import {
 import type { FSWatcher } from 'chokidar';
 import type { Command } from 'commander';
 import { type ServerOptions, simultaneousStartMs, withClient } from '../connection/client.js';
-import { failureOf, UsageError } from '../exit/failure.js';
-import { aborted } from '../exit/interruption.js';
+import { exitCode, Failed, failureOf, UsageError } from '../exit/failure.js';
+import { hasCode } from '../files/system-errors.js';
 import { downloadModel } from '../jobs/job.js';
 import { modelPath, pathKey, planOutputs } from '../jobs/output-file.js';
 import { photoFile } from '../jobs/photo-input.js';
@@ -57,8 +57,7 @@ async function watch(folder: string, options: WatchOptions): Promise<void> {
     const watcher = await watchFolder(folder, (path) => photos.add(path));
     say(`Watching ${folder} (Ctrl-C to stop)`);
     try {
-      // Ctrl-C is the normal way to stop.
-      await Promise.race([aborted(signal), photos.rejectedKey]);
+      await Promise.race([stopped(folder, found.ino, signal), photos.rejectedKey]);
     } finally {
       await watcher.close();
       const unfinished = await photos.stop();
@@ -193,6 +192,25 @@ async function watchFolder(folder: string, onPhoto: (path: string) => void): Pro
   watcher.on('add', onPhoto).on('change', onPhoto);
   await once(watcher, 'ready');
   return watcher;
+}
+
+const folderPollMs = 2_000;
+
+/**
+ * Resolves after Ctrl-C, which is the normal way to stop.
+ *
+ * @throws {Failed} when the folder is removed or replaced by another one. Its watcher notices neither
+ */
+async function stopped(folder: string, inode: number, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    const isGone = await stat(folder).then(
+      ({ ino }) => ino !== inode,
+      (error: unknown) => hasCode(error, 'ENOENT'),
+    );
+    if (isGone)
+      throw new Failed(exitCode.failed, `${folder} was removed or replaced. Run the command again to watch it`);
+    await sleep(folderPollMs, undefined, { signal }).catch(() => {});
+  }
 }
 
 function isPhoto(path: string): boolean {
