@@ -1,4 +1,4 @@
-import type { IRouter, Request, RequestHandler, Response, Router } from 'express';
+import { type IRouter, type Request, type RequestHandler, type Response, Router } from 'express';
 import { refuseOtherMethods, routeNotFound } from './answers/responses.js';
 
 /** Routes with a common beginning: a row of the table of routes in app.ts. */
@@ -37,7 +37,8 @@ export function mount<Who extends string>(
         response.locals.mountedAt = path === '/' ? '' : path;
         next();
       };
-      app.use(path, note, ...handlers, routes, ...(areExclusive ? [routeNotFound] : []));
+      // One router per group: Express would compare the path with each handler that it is given here.
+      app.use(path, Router().use(note, ...handlers, routes, ...(areExclusive ? [routeNotFound] : [])));
     }
   }
 }

@@ -9,7 +9,8 @@ export class Poll {
 
   /** Ends the wait, or the next one if there is none at the moment. */
   wake(): void {
-    this.#wait.abort();
+    // Each call makes an error with a stack.
+    if (!this.#wait.signal.aborted) this.#wait.abort();
   }
 
   async wait(): Promise<void> {

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { isIPv4 } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { isPublicAddress } from '../../base/net/address.js';
 
@@ -31,7 +32,7 @@ export function originOf(request: Peer): string {
  */
 export function clientOf(request: Peer): string {
   const address = forwardedBy(request) ?? peerOf(request);
-  if (!ipaddr.isValid(address)) return address;
+  if (isIPv4(address) || !ipaddr.isValid(address)) return address;
   const parsed = ipaddr.process(address);
   return parsed.kind() === 'ipv4' ? parsed.toString() : `${parsed.toByteArray().slice(0, 8).join(':')}/64`;
 }

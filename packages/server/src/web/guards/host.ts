@@ -8,8 +8,9 @@ import { HttpError } from '../answers/responses.js';
  * Refuses HTTP/1.1 without a Host, and a second Host (RFC 9112, 3.2): a proxy might have decided by that one. Node's own
  * check would send an empty body, and ignores a second one.
  */
-export const requireHost: RequestHandler = ({ httpVersion, headersDistinct }, _response, next) => {
-  const hosts = headersDistinct.host?.length ?? 0;
+export const requireHost: RequestHandler = ({ httpVersion, rawHeaders }, _response, next) => {
+  // Names and values alternate. `headersDistinct` would copy all headers of each request.
+  const hosts = rawHeaders.filter((text, index) => index % 2 === 0 && text.toLowerCase() === 'host').length;
   if (hosts === 1 || (hosts === 0 && httpVersion === '1.0')) return next();
   const problem = hosts === 0 ? 'The header Host is missing' : 'There are several headers Host';
   throw new HttpError(400, 'invalid_request', problem, { connection: 'close' });
@@ -52,8 +53,9 @@ export function ownHostsOnly({
   for (const name of allowedHost ?? []) allowed.add(hostnameOf(name));
   return (request, _response, next) => {
     const { host } = request.headers;
-    // HTTP/1.0 requires no Host, and browsers do not use it.
-    if (hasNoHost(request.originalUrl) && (acceptsAll || host === undefined)) return next();
+    // HTTP/1.0 requires no Host, and browsers do not use it. Nearly all requests write a host as URLs do.
+    const isPlain = acceptsAll || host === undefined || allowed.has(host.replace(/:\d{1,5}$/, ''));
+    if (isPlain && hasNoHost(request.originalUrl)) return next();
     const requested = requestedHost(request);
     if (requested !== undefined && (acceptsAll || allowed.has(requested))) return next();
     throw new HttpError(
