@@ -245,7 +245,6 @@ function seed(path) {
   });
   const batch = 50_000;
   for (let from = 0; from < jobCount; from += batch) fill(from, Math.min(jobCount, from + batch));
-  db.exec('analyze');
   db.pragma('wal_checkpoint(truncate)');
   db.close();
 }
