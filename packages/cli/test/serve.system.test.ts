@@ -44,7 +44,9 @@ test.skipIf(!hasScript)(
       expect.stringMatching(
         `^\\[[\\d:]+\\] INFO: job succeeded: cup\\.png, ${JSON.parse(succeeded).task_id}, [\\d.]+ s of inference$`,
       ),
-      expect.stringMatching(/^\[[\d:]+\] INFO: job failed: empty\.png, [0-9A-Z]{26}, no_foreground, No object/),
+      expect.stringMatching(
+        /^\[[\d:]+\] INFO: job failed: empty\.png, [0-9A-Z]{26}, no_foreground, This image is fully transparent/,
+      ),
       expect.stringMatching(/^(\^C)?Stopping\./),
       'Stopped',
     ]);

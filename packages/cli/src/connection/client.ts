@@ -129,7 +129,8 @@ const healthTimeoutMs = 5_000;
 
 /** Requests the server's health check. Returns the status of the response, or why there was none. */
 export async function healthOf(baseUrl: string, signal?: AbortSignal): Promise<number | Gen3dError> {
-  const client = new Gen3d({ apiKey: 'none', baseUrl, maxRetries: 0, timeoutMs: healthTimeoutMs });
+  const withoutKey: typeof fetch = (url, init) => fetch(url, { ...init, headers: {} });
+  const client = new Gen3d({ apiKey: 'none', baseUrl, fetch: withoutKey, maxRetries: 0, timeoutMs: healthTimeoutMs });
   try {
     await client.request('get', '/healthz', { signal });
     return 200;
