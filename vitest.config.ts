@@ -33,7 +33,7 @@ export default defineConfig(({ mode }) => {
   const provide = { soak, seed: seedOf(soak) };
   return {
     test: {
-      // These tests wait for whole models, programs and outages, each of which may be slow without being wrong.
+      // These tests wait for whole models, programs and outages, which may be slow without being broken.
       testTimeout: 120_000,
       hookTimeout: 120_000,
       expect: { poll: { timeout: 60_000 } },
@@ -49,9 +49,9 @@ export default defineConfig(({ mode }) => {
             provide,
             include: ['packages/*/{src,test}/**/*.test.{ts,tsx}', 'scripts/**/*.test.ts'],
             exclude: [onlyPostgres, system, '**/node_modules/**'],
-            // On idle cores, 15 s are enough. With six programs for each core, two dozen tests took between 5 and 15 s,
-            // so half a minute separates a slow machine from a test that hangs. Those that wait for models or start
-            // programs state a longer time themselves.
+            // On idle cores, 15 s is enough. With six programs per core, two dozen tests took between 5 and 15 s, so
+            // 30 s tells a slow machine from a test that hangs. Tests that wait for models or start programs set a
+            // longer timeout themselves.
             testTimeout: 30_000,
             hookTimeout: 60_000,
           },

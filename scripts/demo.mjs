@@ -35,7 +35,7 @@ await main(async (atEnd) => {
     try {
       results.push(await step(`${basename(photo)} to 3D`, () => makeModel(server, photo)));
     } catch (error) {
-      // Somebody's own photo may show no object. The others have their models nevertheless.
+      // A user's own photo may show no object. Continue with the others.
       if (!(error instanceof Failed)) throw error;
       failures.push(error);
     }

@@ -17,7 +17,7 @@ export class Failed extends Error {}
  * @param {string} command
  * @param {readonly string[]} args
  * @param {import('node:child_process').SpawnOptions} [options] `shell` applies to Windows only
- * @returns the child; `output`, the text so far of its piped streams; `ended`, how it ended, with that text
+ * @returns the child; `output`, the text of its piped streams so far; `ended`, how it ended, with that text
  */
 export function start(command, args, { shell = false, ...options } = {}) {
   const child = spawn(command, args, { detached: !onWindows, shell: onWindows && shell, ...options });

@@ -49,13 +49,15 @@ await main(async (atEnd) => {
   console.log(`\n${folder} has ${all.length} packages, SHA256SUMS, sbom.cdx.json and licenses.txt.`);
 });
 
-/** @throws {Failed} for any other argument: a misspelled one must not publish */
+/** @throws {Failed} for any other argument, because a misspelled one must not publish */
 function isDryRun() {
   const options = /** @type {const} */ ({ 'dry-run': { type: 'boolean', default: false } });
   try {
     return parseArgs({ options }).values['dry-run'];
   } catch (error) {
-    throw new Failed(`${/** @type {Error} */ (error).message}. Pass --dry-run, or nothing to publish what it made.`);
+    throw new Failed(
+      `${/** @type {Error} */ (error).message}. Pass --dry-run, or pass nothing to publish what the dry run built.`,
+    );
   }
 }
 

@@ -30,7 +30,7 @@ test.each([
   ['\\\\NAS\\Photos\\cup.png', false],
   ['C:\\secret.png', false],
   ['cup.png', false],
-])('for an assistant on Windows, %s is on a share without its folders: %s', (file, isOther) => {
+])('on Windows, %s is on a network share that holds no allowed folder: %s', (file, isOther) => {
   const folders = ['C:\\photos', '\\\\nas\\photos\\shop'];
   expect(isOnOtherShare(win32.resolve('C:\\photos', file), folders, win32)).toBe(isOther);
 });

@@ -141,7 +141,7 @@ test('a photo that has its model when watch stops does not count as unfinished',
 test.each([
   ['removed', () => {}],
   ['replaced', () => mkdir(path('gone'))],
-])('a folder that is %s ends the command with a message', async (_, replace) => {
+])('when the folder is %s, the command ends with a message', async (_, replace) => {
   await mkdir(path('gone'));
   const child = start(['watch', 'gone'], testKey);
   const ended = result(child);

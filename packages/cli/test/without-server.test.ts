@@ -42,7 +42,7 @@ describe('without a server', () => {
     expect(code).toBe(3);
   });
 
-  test('a server that speaks another protocol is not reported as one that does not run', async () => {
+  test('a server that speaks http instead of https is not reported as unreachable', async () => {
     const server = createServer((_, response) => response.end());
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
@@ -113,7 +113,7 @@ test('a command waits for a server that is starting, and uses the key that the s
   expect({ code, balance: JSON.parse(stdout).balance_usd }).toEqual({ code: 0, balance: 5 });
 });
 
-test('a command that waits for a starting server says that it has ended', async () => {
+test('a command that waits for a starting server reports when the server has ended', async () => {
   const starting = spawn(process.execPath, ['-e', 'setTimeout(() => {}, 60_000)']);
   await mkdir(path('ending'));
   await writeFile(path('ending', 'profile.json'), JSON.stringify({ starting: starting.pid, servers: {} }));
@@ -123,7 +123,7 @@ test('a command that waits for a starting server says that it has ended', async 
   starting.kill('SIGKILL');
   expect(await ended).toMatchObject({
     code: 3,
-    stderr: expect.stringMatching(/that was starting .* has ended.* says why\n$/),
+    stderr: expect.stringMatching(/that was starting .* has ended.* Check its output for the reason\n$/),
   });
 });
 
@@ -213,7 +213,7 @@ test('after a failed try, a line says what the server said and when the next try
   });
 });
 
-test.each([{}, { rates: null }])('a balance without prices (%j) is an error of the server', async (rates) => {
+test.each([{}, { rates: null }])('a balance without prices (%j) is reported as an invalid response', async (rates) => {
   const server = createServer((_, response) => {
     response.end(JSON.stringify({ balance_usd: 5, min_balance_usd: 1, ...rates }));
   });
@@ -228,7 +228,7 @@ test.each([{}, { rates: null }])('a balance without prices (%j) is an error of t
   });
 });
 
-test('webhook listen reports a server that is gone, but not a connection that was only cut', async () => {
+test('webhook listen reports an unreachable server, but not a single cut connection', async () => {
   const requests: ServerResponse[] = [];
   const server = createServer((request, response) => {
     if (request.url !== '/gen3d/events') return response.end();

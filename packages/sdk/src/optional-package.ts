@@ -25,7 +25,7 @@ export async function loadPackage<T>(specifier: string): Promise<T | undefined> 
     const isMissing = /MODULE_NOT_FOUND$/.test(codeOf(cause) ?? '') && messageOf(cause).includes(`'${specifier}'`);
     const isMissingPackage = isMissing || messageOf(cause).includes(`package '${name}'`);
     if (isMissingPackage) return undefined;
-    // sharp says why on its second line. Elsewhere, that begins a list, such as `Require stack:`.
+    // The second line of sharp's message says why. In other messages, it begins a list, such as `Require stack:`.
     const [what = '', why = ':'] = messageOf(cause).trim().split('\n');
     const reason = (why.endsWith(':') ? what : `${what}: ${why}`).replace(/[:.]$/, '');
     throw new PackageLoadError(`${name} is installed but cannot be loaded: ${reason}`, { cause });

@@ -103,16 +103,19 @@ describe('the constructor', () => {
     expect(() => new Gen3d({ apiKey: 'gen3d_se\ncret' })).not.toThrow(/cret/);
   });
 
-  test.each(['"gen3d_key"', " 'gen3d_key'\n"])('removes what readers of .env files leave around %j', async (apiKey) => {
-    let sent: unknown;
-    const fetch = (_: unknown, init?: RequestInit) => {
-      sent = new Headers(init?.headers).get('authorization');
-      return Promise.resolve(new Response(null, { status: 204 }));
-    };
-    await new Gen3d({ apiKey, fetch }).request('get', '/healthz');
-    expect(sent).toBe('Bearer gen3d_key');
-    expect(() => new Gen3d({ apiKey: '""' })).toThrow(/API key is missing/);
-  });
+  test.each(['"gen3d_key"', " 'gen3d_key'\n"])(
+    'removes the quotes and spaces that readers of .env files keep: %j',
+    async (apiKey) => {
+      let sent: unknown;
+      const fetch = (_: unknown, init?: RequestInit) => {
+        sent = new Headers(init?.headers).get('authorization');
+        return Promise.resolve(new Response(null, { status: 204 }));
+      };
+      await new Gen3d({ apiKey, fetch }).request('get', '/healthz');
+      expect(sent).toBe('Bearer gen3d_key');
+      expect(() => new Gen3d({ apiKey: '""' })).toThrow(/API key is missing/);
+    },
+  );
 
   test.each(['gpu-box:8787', 'ftp://gpu-box', ''])('rejects the base URL "%s"', (baseUrl) => {
     expect(() => new Gen3d({ apiKey: 'gen3d_key', baseUrl })).toThrow(InvalidRequestError);

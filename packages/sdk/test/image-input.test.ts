@@ -169,7 +169,7 @@ describe('these are rejected without a request:', () => {
   });
 });
 
-test('prepareImage refuses a path with a sentence, because it takes a Blob', async () => {
+test('prepareImage refuses a path, and says that it takes a Blob or a File', async () => {
   const path = join(folder, 'photo.jpg') as unknown as Blob;
   await expect(prepareImage(path)).rejects.toThrow('prepareImage takes a Blob or a File');
 });

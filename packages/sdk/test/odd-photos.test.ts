@@ -1,5 +1,5 @@
-// Files as other programs write them, on the whole way from the client to what the networks see. Each holds one drawing:
-// a red body with a blue handle on its right and a green knob on top.
+// Files as other programs write them, followed from the client to what the networks see. Each holds the same drawing: a
+// red body with a blue handle on its right and a green knob on top.
 import { crc32 } from 'node:zlib';
 import sharp, { type Sharp } from 'sharp';
 import { describe, expect, test } from 'vitest';
@@ -44,7 +44,7 @@ function expectDrawing(image: RgbaImage): void {
   }
 }
 
-/** The drawing as a camera stores it when its orientation is `value`: the inverse of what a reader has to do. */
+/** The drawing as a camera stores it with EXIF orientation `value`: the inverse of what a reader applies. */
 async function stored(value: number): Promise<Sharp> {
   const pixels = await drawing().png().toBuffer();
   const turned = { 3: 180, 4: 180, 5: 90, 6: 270, 7: 90, 8: 90 }[value];
@@ -56,7 +56,7 @@ async function stored(value: number): Promise<Sharp> {
 
 const jpeg = () => drawing().jpeg({ quality: 95, chromaSubsampling: '4:4:4' }).toBuffer();
 
-/** A JPEG with a segment after its start. */
+/** A JPEG with an additional segment right after its start marker. */
 async function withSegment(marker: number, content: Buffer): Promise<Buffer> {
   const bytes = await jpeg();
   const head = Buffer.from([0xff, marker, 0, 0]);
@@ -89,7 +89,7 @@ describe('the networks see the drawing, upright and in its colors, from', () => 
     ['a JPEG without its end marker', async () => (await jpeg()).subarray(0, -2)],
     ['a JPEG with fill bytes before a marker', async () => spliced(await jpeg(), 2, Buffer.of(0xff, 0xff))],
     [
-      'a JPEG with a second one behind it',
+      'a JPEG followed by a second one',
       async () =>
         Buffer.concat([
           await jpeg(),
@@ -99,9 +99,9 @@ describe('the networks see the drawing, upright and in its colors, from', () => 
             .toBuffer(),
         ]),
     ],
-    ['a photo with 9 MB of video behind it', async () => Buffer.concat([await jpeg(), Buffer.alloc(9_000_000, 7)])],
+    ['a photo followed by 9 MB of video', async () => Buffer.concat([await jpeg(), Buffer.alloc(9_000_000, 7)])],
     ['a PNG with a palette', () => drawing().png({ palette: true }).toBuffer()],
-    ['a PNG of 16 bits', () => drawing().toColorspace('rgb16').png().toBuffer()],
+    ['a 16-bit PNG', () => drawing().toColorspace('rgb16').png().toBuffer()],
     ['an opaque PNG with an alpha channel', () => drawing().ensureAlpha().png().toBuffer()],
   ])('%s', async (_, bytes) => {
     expectDrawing((await asTheEngineSeesIt(await bytes())).image);
@@ -111,7 +111,7 @@ describe('the networks see the drawing, upright and in its colors, from', () => 
 const spliced = (bytes: Buffer, at: number, added: Buffer) =>
   Buffer.concat([bytes.subarray(0, at), added, bytes.subarray(at)]);
 
-/** Stands in for a matting network: finds what is colorful. */
+/** Stands in for a matting network: finds the colorful pixels. */
 const predictColorful: PredictMatte = async ({ width, height, data }) => {
   const isColorful = (i: number) => {
     const color = data.subarray(4 * i, 4 * i + 3);
@@ -191,7 +191,7 @@ describe('refused before it is sent:', () => {
   });
 });
 
-test('a PNG with a wrong checksum is damaged', async () => {
+test('a PNG with a wrong checksum is refused as damaged', async () => {
   const png = await drawing().png().toBuffer();
   png[png.length - 20]! ^= 0xff;
   await expect(asTheEngineSeesIt(png)).rejects.toMatchObject({ code: 'image_invalid' });

@@ -25,7 +25,7 @@ export const silent = pino({ level: 'silent' });
 /** Settings for cheap jobs: no network to load, and the smallest model. A job then takes 0.5 to 1 s of CPU time. */
 export const smallModels = { bundle: 'inflate', device: 'cpu', resolution: 32, textureSize: 256 } as const;
 
-/** For files whose tests wait for models of real runners, which take up to a minute on a busy machine. */
+/** Sets the timeout of a file whose tests wait for models of real runners: up to a minute each on a busy machine. */
 export const waitForModels = () => vi.setConfig({ testTimeout: 120_000 });
 
 /** Registers a cleanup function, such as `onTestFinished`. */

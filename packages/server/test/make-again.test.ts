@@ -21,7 +21,7 @@ async function makeModel(server: TestServer): Promise<string> {
   return id;
 }
 
-/** Everyone of the account sees the kept photo, and nobody else. */
+/** Checks that the account can see the kept photo, and that nobody else can. */
 async function expectPrivatePhoto(server: TestServer, id: string): Promise<void> {
   const path = `/dashboard/api/job-details/${id}/photo`;
   const signedIn = await fetch(`${server.url}/dashboard/api/session`, {
@@ -36,7 +36,7 @@ async function expectPrivatePhoto(server: TestServer, id: string): Promise<void>
   expect((await callServer(server.url, 'GET', path, undefined, null)).status).toBe(401);
 }
 
-test('a model whose photo is kept, which only its account sees, can be made again, beside the first, as a job that is charged like any other', async () => {
+test('a model can be made again from its kept photo, which only its account can see, as a second job that is charged like any other', async () => {
   // Low, so that the balance lasts on a busy machine.
   const rates = { instance: 'own', rates: { own: 0.01 } };
   const server = await startServer({ workers: 1, keepPhotosDays: 3, ...rates });

@@ -181,7 +181,7 @@ async function createAndWait(client: Gen3d, items: readonly Item[], options: Cre
     display.stop();
     const hint = runningJobsHint(items, options);
     if (error instanceof Interrupted) throw new Interrupted([hint, unknownJobsHint(items)].filter(Boolean).join('\n'));
-    // A model that could not be written has its own hint.
+    // If a model could not be written, the error already says what to do.
     if (hint && !(error instanceof Failed)) say(hint);
     throw error;
   } finally {

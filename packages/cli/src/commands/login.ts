@@ -158,7 +158,7 @@ async function onlyAccount(admin: Admin, config: Config): Promise<string> {
   const [account, ...others] = accounts;
   if (!account) {
     const command = nextCommand('admin account create NAME');
-    const remedy = `A server makes one when it starts: wait until it listens. Or create one with \`${command}\``;
+    const remedy = `The server creates one when it starts. Wait until it listens, or create one with \`${command}\``;
     throw new UsageError(`There are no accounts in ${config.dataDir}. ${remedy}`);
   }
   if (others.length === 0) return account.account_id;

@@ -199,7 +199,7 @@ const folderPollMs = 2_000;
 /**
  * Resolves after Ctrl-C, which is the normal way to stop.
  *
- * @throws {Failed} when the folder is removed or replaced by another one. Its watcher notices neither
+ * @throws {Failed} if the folder is removed or replaced, which its watcher does not report
  */
 async function stopped(folder: string, inode: number, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {

@@ -127,7 +127,7 @@ class RetryReport {
 
 const healthTimeoutMs = 5_000;
 
-/** Requests the server's health check. Returns the status of the response, or why there was none. */
+/** Requests the server's health check. Returns the status of the response, or the error if there was none. */
 export async function healthOf(baseUrl: string, signal?: AbortSignal): Promise<number | Gen3dError> {
   const withoutKey: typeof fetch = (url, init) => fetch(url, { ...init, headers: {} });
   const client = new Gen3d({ apiKey: 'none', baseUrl, fetch: withoutKey, maxRetries: 0, timeoutMs: healthTimeoutMs });
@@ -162,12 +162,12 @@ export function isLocal(baseUrl: string): boolean {
 
 function failedStart(): ConnectionError {
   const message =
-    'The gen3d server that was starting on this machine has ended, or does not respond. Its output says why';
+    'The gen3d server that was starting on this machine has ended or does not respond. Check its output for the reason';
   return new ConnectionError('connection_failed', message);
 }
 
 function unreachableError(baseUrl: string, cause?: Gen3dError): Gen3dError {
-  // The host responds, but not as expected: with TLS on one side only, or too late.
+  // The SDK's message already says what went wrong, such as TLS on one side only, or a late response.
   if (cause && !cause.message.startsWith('Cannot reach ')) return cause;
   const message = isLocal(baseUrl)
     ? `Cannot reach ${baseUrl}. If the server is not running, start it with \`gen3d serve\`. If it has another address, set --base-url or GEN3D_BASE_URL`
@@ -175,7 +175,7 @@ function unreachableError(baseUrl: string, cause?: Gen3dError): Gen3dError {
   return new ConnectionError('connection_failed', message, { cause });
 }
 
-/** Names the proxy in HTTPS_PROXY or HTTP_PROXY, and says why Node ignores it, if it does. Empty if none is set. */
+/** Says that requests use the proxy in HTTPS_PROXY or HTTP_PROXY, or why Node ignores it. Empty if none is set. */
 function proxyHint(baseUrl: string): string {
   const name = baseUrl.startsWith('https:') ? 'HTTPS_PROXY' : 'HTTP_PROXY';
   const isSet = [name, name.toLowerCase()].some((variable) => process.env[variable]);

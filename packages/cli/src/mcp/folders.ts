@@ -25,18 +25,18 @@ export class Folders {
     return new Folders(await Promise.all(real));
   }
 
-  /** Returns the real path of an existing file. @throws {UsageError} if it is not one, or is outside the folders */
+  /** Returns the real path of an existing file. @throws {UsageError} if it is not a file, or is outside the folders */
   async existing(path: string): Promise<string> {
     const real = await realpath(this.#absolute(path)).catch((cause: unknown) => {
       throw new UsageError(`${path} does not exist. Pass the path of a photo, or an http(s) URL`, { cause });
     });
     this.#requireInside(path, real);
-    // Opening a FIFO would wait for its writer.
+    // Opening a named pipe would wait until another process writes to it.
     if (!(await stat(real)).isFile()) throw new UsageError(`${path} is not a file. Pass the path of a photo`);
     return real;
   }
 
-  /** Returns the real path of a file to write. @throws {UsageError} if it is a folder, or not in one of the folders */
+  /** Returns the real path of a file to write. @throws {UsageError} if it is a folder, or is outside the folders */
   async future(path: string): Promise<string> {
     const absolute = this.#absolute(path);
     const folder = await realpath(dirname(absolute)).catch((cause: unknown) => {
@@ -68,8 +68,8 @@ export class Folders {
 }
 
 /**
- * Whether an absolute path names a network share that has none of the folders. Windows sends the user's credentials to
- * the server of a share as soon as a path there is looked up.
+ * Whether an absolute path is on a network share that holds none of the folders. Windows sends the user's credentials
+ * to a share's server as soon as it looks up a path there.
  */
 export function isOnOtherShare(path: string, folders: readonly string[], { parse } = systemPath): boolean {
   const rootOf = (some: string) => parse(some).root.toLowerCase();
@@ -77,7 +77,7 @@ export function isOnOtherShare(path: string, folders: readonly string[], { parse
   return root.startsWith('\\\\') && !folders.some((folder) => rootOf(folder) === root);
 }
 
-/** Whether `path` is in `folder`, or is `folder`. Both must be absolute and free of symbolic links. */
+/** Whether `path` is `folder` or is inside it. Both must be absolute and free of symbolic links. */
 export function isInside(path: string, folder: string, { isAbsolute, relative, sep } = systemPath): boolean {
   const inner = relative(folder, path);
   // On Windows, the relative path to another drive is absolute.

@@ -1,4 +1,4 @@
-// IS-Net, the shipped network, on whole photos. matte.test.ts tests what the engine makes of any network's matte.
+// Tests IS-Net, the shipped network, on whole photos. matte.test.ts tests how the engine uses the matte of any network.
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import sharp from 'sharp';

@@ -57,7 +57,10 @@ export async function matte({ image, transparent }: DecodedPhoto, predict: Predi
   if (!transparent) return { matte: found(await predict(image), image), isFramed: false };
   const alpha = alphaOf(image);
   if (!alpha.data.some((value) => value >= minVisibleAlpha)) {
-    throw new EngineError('no_foreground', 'This image is fully transparent. Send it opaque, or as a cutout.');
+    throw new EngineError(
+      'no_foreground',
+      'This image is fully transparent. Send an opaque photo, or a cutout that shows the object.',
+    );
   }
   if (!cutsOut(alpha)) return { matte: await predictVisible(image, alpha, predict), isFramed: false };
 

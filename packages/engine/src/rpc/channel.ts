@@ -292,8 +292,8 @@ export class Child<Remote extends Functions<Remote>> extends Channel<Remote> {
   kill(): Promise<ExitError> {
     const { endpoint } = this;
     if (endpoint && 'terminate' in endpoint) void endpoint.terminate();
-    // Until Node has emitted the error of a failed `fork`, it would send the signal to whatever process id its handle
-    // happens to hold. It often holds 0, which stands for the process group: this process and all of its relatives.
+    // After a failed `fork`, until Node emits its error, `kill` would send the signal to whatever process id the handle
+    // holds. That is often 0, which means the whole process group, including this process.
     else if (endpoint?.pid !== undefined) endpoint.kill('SIGKILL');
     return this.ended;
   }

@@ -22,7 +22,7 @@ async function send(port: number, lines: readonly string[]): Promise<void> {
   }
 }
 
-test('generated request lines, a hundred of each of 12 kinds, add no metric series', async () => {
+test('a hundred generated request lines of each of 12 kinds add no metric series', async () => {
   const server = await startServer();
   const methods = METHODS.filter((method) => method !== 'CONNECT');
   const kinds = [

@@ -37,7 +37,7 @@ export function mount<Who extends string>(
         response.locals.mountedAt = path === '/' ? '' : path;
         next();
       };
-      // One router per group: Express would compare the path with each handler that it is given here.
+      // A router per group, because Express would otherwise compare the path again for each handler.
       app.use(path, Router().use(note, ...handlers, routes, ...(areExclusive ? [routeNotFound] : [])));
     }
   }

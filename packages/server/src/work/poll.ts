@@ -9,7 +9,7 @@ export class Poll {
 
   /** Ends the wait, or the next one if there is none at the moment. */
   wake(): void {
-    // Each call makes an error with a stack.
+    // Each call to `abort` creates an error with a stack.
     if (!this.#wait.signal.aborted) this.#wait.abort();
   }
 

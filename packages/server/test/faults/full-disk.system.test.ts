@@ -189,7 +189,7 @@ describe.skipIf(!available)('while the disk is full', () => {
     await disk.fill();
     await createUntilRefused();
     expectRefused(await post(inline));
-    // A restart would not help, so this is not a failure of the health check.
+    // A restart would not help, so the health check does not fail.
     expect(await server.call('GET', '/healthz')).toMatchObject({ status: 200, body: { status: 'disk full' } });
     expect(await readdir(inputs)).toEqual([]);
     await disk.freeSpace();

@@ -15,8 +15,8 @@ import { openAdmin } from '../../src/index.js';
 import { type AtEnd, onPostgres, startServer, type TestServer } from '../kit.js';
 import { openDatabase } from '../open-database.js';
 
-// Plays what an account may send in a minute, without waiting for it. Each value is as long as it may be, and random,
-// because PostgreSQL compresses what repeats.
+// Sends the requests that an account is allowed in a minute, without taking a minute. Each value has the maximum
+// length, and is random, because PostgreSQL compresses repetitions.
 
 /** The limit on the rows of a table: a quota of each account, or one row for each of a few things. */
 type RowBound =
@@ -54,17 +54,17 @@ const rowBounds = {
   audit_log: { onePer: "operator's action" },
   clean_up: { onePer: 'installation' },
 } as const satisfies Record<keyof Tables, RowBound>;
-/** At most three rows each. */
+/** These tables have at most three rows each. */
 const onlyOnPostgres = ['asset_location', 'import_from_sqlite', 'rate_bucket', 'server_key'];
 
 const { rateLimit } = loadConfig({}, {});
 if (rateLimit === 'off') throw new Error('The default has no rate limit');
 const permitted = 60 * rateLimit.perSecond + rateLimit.burst;
 const permittedForTestKey = 60 * (rateLimit.perSecond / 5) + rateLimit.burst;
-/** PostgreSQL takes longer, so a part of a minute is played there, and the growth is multiplied. */
+/** PostgreSQL takes longer, so only part of a minute is sent there, and the growth is scaled up. */
 const part = onPostgres ? 1 / 3 : 1;
 const maxBytes = 10_000_000;
-/** On PostgreSQL, dead versions of rows add to that until autovacuum makes their room available again. */
+/** On PostgreSQL, dead row versions add to that until autovacuum frees their space. */
 const maxBytesWithDeadVersions = 20_000_000;
 
 const ends: Parameters<AtEnd>[0][] = [];
@@ -123,7 +123,7 @@ async function sizes(): Promise<Map<string, number>> {
   return new Map(rows.map(({ table, bytes }) => [table, bytes]));
 }
 
-/** The size of each table without dead versions of rows. */
+/** The size of each table without dead row versions. */
 async function sizesWhenVacuumed(): Promise<Map<string, number>> {
   if (onPostgres) await sql`vacuum full`.execute(db);
   return sizes();
@@ -157,13 +157,13 @@ class Attacker {
   }
 }
 
-/** The bytes by which each table grows in a minute, with and without dead versions of rows. */
+/** How many bytes each table grows by in a minute, with and without dead row versions. */
 interface Growth {
   all: Record<string, number>;
   vacuumed: Record<string, number>;
 }
 
-/** Sends the requests of a minute as fast as possible, does what housekeeping does, and returns what grows by how much. */
+/** Sends a minute's requests quickly, does what housekeeping does, and returns how much each table grows. */
 async function grownIn(
   attacker: Attacker,
   step: (attacker: Attacker) => Promise<unknown>,
@@ -202,7 +202,7 @@ const createAndCancel = async (attacker: Attacker) => {
 
 test('a minute of new jobs grows each table by less than 10 MB', async () => {
   const attacker = new Attacker({ 'x-api-key': await newKey() });
-  // A part of a minute would create as many jobs, because the number of unfinished ones is limited.
+  // Part of a minute would create as many jobs, because the number of unfinished ones is limited.
   expectLittle(await grownIn(attacker, () => attacker.newJob(), { played: 1 }), 'jobs', 'job_events');
 });
 

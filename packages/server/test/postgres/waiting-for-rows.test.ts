@@ -5,14 +5,14 @@ import { openAdmin } from '../../src/index.js';
 import { type ApiResponse, createJob, imageJob, startServer } from '../kit.js';
 import { openDatabase } from '../open-database.js';
 
-/** More than the server has connections to the database. */
+/** More than the server's connections to the database. */
 const requests = 20;
 
 test.each<[string, (id: string) => [path: string, body?: unknown]]>([
   ['cancel', (id) => [`/gen3d/jobs/${id}/cancel`]],
   ['hide', (id) => ['/gen3d/jobs/hide', { task_ids: [id] }]],
   ['create', () => ['/v1/jobs', imageJob('https://example.com/photo.jpg')]],
-])('an account whose requests to %s a job wait for a row leaves connections to others', async (_, requestOf) => {
+])('requests to %s a job that wait for a row leave connections for other accounts', async (_, requestOf) => {
   const server = await startServer();
   const admin = await openAdmin(server.config);
   onTestFinished(() => admin.close());

@@ -8,7 +8,7 @@ export interface ZipEntry {
   /** Offset of its local header, in bytes. */
   readonly headerOffset: number;
   readonly size: number;
-  /** Finds the offset of its bytes. @throws {CheckpointError} if its local header contradicts the directory */
+  /** Finds the offset of the entry's bytes. @throws {CheckpointError} if its local header contradicts the directory */
   readonly dataOffset: () => Promise<number>;
 }
 
@@ -41,7 +41,9 @@ export async function readZipDirectory(file: ByteSource): Promise<Map<string, Zi
   const entries = new Map<string, ZipEntry>();
   try {
     const zip = await fromRandomAccessReaderPromise(new CheckpointReader(file), file.size, { autoClose: false });
-    if (zip.entryCount > maxEntries) throw new CheckpointError(`the zip archive has ${zip.entryCount} entries`);
+    if (zip.entryCount > maxEntries) {
+      throw new CheckpointError(`the zip archive has ${zip.entryCount} entries; at most ${maxEntries} are read`);
+    }
     for await (const entry of zip.eachEntry()) {
       const { fileName: name, uncompressedSize: size, relativeOffsetOfLocalHeader: headerOffset } = entry;
       if (entry.isEncrypted()) throw new CheckpointError(`the zip entry "${name}" is encrypted`);

@@ -34,7 +34,7 @@ export async function forwardEvents(client: Gen3d, options: ForwardOptions, sign
   };
   const onRetry = (error: Error) => {
     failures += 1;
-    // Proxies cut long responses, and nothing is lost. Only a second failure in a row is worth a line.
+    // Proxies cut long responses, and no event is lost. Only a second failure in a row is worth reporting.
     if (failures === 2) say(`${paint('yellow', '•')} ${failureOf(error).message}. Retrying`);
   };
   try {

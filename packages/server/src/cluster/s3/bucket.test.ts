@@ -148,7 +148,10 @@ describe('a faulty server', () => {
     for await (const { key } of bucket.list('inputs/', timeoutMs)) keys.push(key);
     return keys;
   };
-  const notS3 = { name: 'StorageUnavailableError', message: expect.stringContaining('does not respond as S3 does') };
+  const notS3 = {
+    name: 'StorageUnavailableError',
+    message: expect.stringContaining('does not respond like an S3 server'),
+  };
 
   test.each<[string, (bucket: Bucket) => Promise<unknown>]>([
     ['list', keysOf],
@@ -156,7 +159,7 @@ describe('a faulty server', () => {
     ['stream', (bucket) => bucket.open('key', timeoutMs)],
     ['write', (bucket) => bucket.put('key', bytes, binary, timeoutMs)],
     ['copy', (bucket) => bucket.copy('key', 'new key', timeoutMs)],
-  ])('that returns a web page cannot %s', async (_name, use) => {
+  ])('that returns a web page makes every %s fail', async (_name, use) => {
     const bucket = await at((request, response) => {
       request.resume();
       response.setHeader('content-type', 'text/html').end('<html><body>Sign in</body></html>');
@@ -164,7 +167,7 @@ describe('a faulty server', () => {
     await expect(use(bucket)).rejects.toMatchObject(notS3);
   });
 
-  test('that lists keys with other prefixes loses none of them', async () => {
+  test('that lists keys with other prefixes has those keys skipped', async () => {
     const keys = ['theirs/inputs/a', 'ours/assets/b', 'ours/inputs/c', 'c'];
     const entries = keys.map(
       (key) => `<Contents><Key>${key}</Key><LastModified>2026-01-01T00:00:00Z</LastModified></Contents>`,
@@ -175,12 +178,12 @@ describe('a faulty server', () => {
     expect(await keysOf(bucket)).toEqual(['inputs/c']);
   });
 
-  test('that continues a list at the same place without end is reported', async () => {
+  test('that repeats a continuation token is reported', async () => {
     const page = '<IsTruncated>true</IsTruncated><NextContinuationToken>again</NextContinuationToken>';
     await expect(keysOf(await at((_request, response) => response.end(listing(page))))).rejects.toMatchObject(notS3);
   });
 
-  test('that does not say how long an object is, or names an absurd length, is not read', async () => {
+  test('that sends an object without a length, or with an absurd one, is reported', async () => {
     const chunked = await at((_request, response) => {
       response.setHeader('etag', '"1"').write('some');
       response.end('thing');

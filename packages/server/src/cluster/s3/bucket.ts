@@ -20,7 +20,7 @@ process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= 'true';
 const maxAttempts = 6;
 const connectTimeoutMs = 5_000;
 
-/** Twice the largest model. */
+/** The size of the largest object that is read: twice that of the largest model. */
 const maxObjectBytes = 128 * 1024 ** 2;
 
 /** Region in the signature for an S3-compatible server without regions, unless another one is set. */
@@ -161,8 +161,8 @@ export class Bucket {
   }
 
   /**
-   * Lists the objects whose keys start with `start`. The timeout applies to each page. Callers delete what is listed, so
-   * other keys that a faulty server lists are skipped.
+   * Lists the objects whose keys start with `start`. The timeout applies to each page. Callers delete the listed
+   * objects, so other keys, which a faulty server may list, are skipped.
    */
   async *list(start: string, timeoutMs: number): AsyncGenerator<Entry> {
     const { bucket, prefix, pageSize } = this.#options;
@@ -209,7 +209,7 @@ export class Bucket {
       const object = await ifExists(this.#client.send(command, { abortSignal }));
       if (!object) return undefined;
       const { ETag, ContentLength, Body } = object;
-      // A response to a client needs the length.
+      // The length is needed for the response to a client.
       const isFromS3 = ETag !== undefined && ContentLength !== undefined && ContentLength <= maxObjectBytes;
       if (!isFromS3) (Body as Readable | undefined)?.destroy();
       requireS3(isFromS3);
@@ -240,7 +240,7 @@ export class Bucket {
   }
 }
 
-/** The response is not one of an S3 server, although its status is 200: for example the page of a proxy. */
+/** A response has status 200 but is not from an S3 server: for example, it is a proxy's page. */
 class ForeignResponseError extends Error {}
 
 function requireS3(isFromS3: boolean): void {
@@ -292,7 +292,7 @@ function reasonOf(thrown: unknown, action: string): string {
   if (name === 'CredentialsProviderError' || name === 'TokenProviderError') {
     return 'there are no credentials for it; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or give this machine a role';
   }
-  if (thrown instanceof ForeignResponseError) return 'it does not respond as S3 does; check --s3-endpoint';
+  if (thrown instanceof ForeignResponseError) return 'it does not respond like an S3 server; check --s3-endpoint';
   // The SDK gives this error no code.
   if (error.message === 'Region is missing') return 'no region is set for it; set AWS_REGION';
   if (name === 'NoSuchBucket') return 'the bucket does not exist; create it, or choose another one with --assets';

@@ -13,7 +13,7 @@ interface Waiting {
   reject: (error: unknown) => void;
 }
 
-/** Groups that run at the same time. They may wait for a locked row, and leave most connections to other requests. */
+/** The limit on concurrent groups. They may wait for locked rows, so most connections stay free for other requests. */
 const maxGroups = 4;
 
 /**
@@ -45,7 +45,7 @@ export class GroupCommit {
     });
   }
 
-  /** Starts a group after all requests that this turn of the event loop has read: they arrived during the last commit. */
+  /** Starts a group after this turn of the event loop has read all requests that arrived during the last commit. */
   #schedule(): void {
     if (this.#isScheduled || this.#running === maxGroups || this.#waiting.length === 0) return;
     this.#isScheduled = true;

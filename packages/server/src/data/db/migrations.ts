@@ -27,7 +27,7 @@ export const migrations: Record<string, Migration> = {
     'alter table jobs add column photo_kept integer not null default 0',
     "update jobs set photo_kept = 1 where status = 'SUCCEEDED' and prepared = 1",
   ),
-  // Every page of the table keeps room for the next version of its rows, so PostgreSQL reuses the room of dead versions
+  // Every page of the table leaves free space for new row versions, so PostgreSQL can reuse the space of dead ones
   // without a vacuum. Otherwise, an update moves its row to another page.
   '0004_room_for_updates': {
     async up(db) {

@@ -50,6 +50,6 @@ test('the next page by name follows the last job of the previous one, also if th
   expect(await labelsOf(db, account, { sort: 'name', after: { id, label } })).toEqual(['c', 'd']);
 });
 
-test('a label that Unicode folds to 18 times its length is stored with its own length', () => {
+test('a label whose folded form would be 18 times as long is cut to its own length', () => {
   expect(labelColumns('\uFDFA'.repeat(200)).label_folded).toHaveLength(200);
 });

@@ -5,14 +5,14 @@ import type { Config } from '../../config.js';
 import { HttpError } from '../answers/responses.js';
 
 /**
- * Refuses HTTP/1.1 without a Host, and a second Host (RFC 9112, 3.2): a proxy might have decided by that one. Node's own
- * check would send an empty body, and ignores a second one.
+ * Refuses HTTP/1.1 requests without a Host, and all requests with several (RFC 9112, 3.2), because a proxy may use
+ * a different one than Node does. Node's own check sends an empty body, and ignores all but the first Host.
  */
 export const requireHost: RequestHandler = ({ httpVersion, rawHeaders }, _response, next) => {
   // Names and values alternate. `headersDistinct` would copy all headers of each request.
   const hosts = rawHeaders.filter((text, index) => index % 2 === 0 && text.toLowerCase() === 'host').length;
   if (hosts === 1 || (hosts === 0 && httpVersion === '1.0')) return next();
-  const problem = hosts === 0 ? 'The header Host is missing' : 'There are several headers Host';
+  const problem = hosts === 0 ? 'The Host header is missing' : 'The request has several Host headers';
   throw new HttpError(400, 'invalid_request', problem, { connection: 'close' });
 };
 
@@ -53,7 +53,7 @@ export function ownHostsOnly({
   for (const name of allowedHost ?? []) allowed.add(hostnameOf(name));
   return (request, _response, next) => {
     const { host } = request.headers;
-    // HTTP/1.0 requires no Host, and browsers do not use it. Nearly all requests write a host as URLs do.
+    // HTTP/1.0 requires no Host, and browsers do not use it. For most requests, this check saves parsing a URL.
     const isPlain = acceptsAll || host === undefined || allowed.has(host.replace(/:\d{1,5}$/, ''));
     if (isPlain && hasNoHost(request.originalUrl)) return next();
     const requested = requestedHost(request);

@@ -63,6 +63,6 @@ export const createSlots = () => ({
   retries: new Slots(2),
   /** Deletions wait for the disk several times, with a connection to the database. One at a time per account. */
   deletions: new Slots(2),
-  /** Changes of jobs. Concurrent ones of an account would wait for each other's rows, each with a connection. */
+  /** Changes to jobs. An account's concurrent changes would wait for each other's rows, each holding a connection. */
   changes: new Slots(2),
 });

@@ -143,7 +143,10 @@ test.each([401, 409, 429, 503])('while the server returns HTTP %i, the job waits
 test.each<[string, RequestListener | string]>([
   ['the server', 'http://127.0.0.1:9'],
   ['the server behind a proxy', (_, response) => response.writeHead(502).end('<h1>502 Bad Gateway</h1>')],
-  ['the server behind a talkative proxy', (_, response) => response.writeHead(503).end('<p>'.repeat(100_000))],
+  [
+    'the server behind a proxy with long error pages',
+    (_, response) => response.writeHead(503).end('<p>'.repeat(100_000)),
+  ],
 ])('while %s is not running, the job waits', async (_, listener) => {
   const server = await modelServer(listener);
   await expect(server.generate(ballPhoto())).rejects.toBeInstanceOf(TemporaryFailure);

@@ -234,8 +234,8 @@ export class ModelServer implements ModelMaker {
     const { statusCode: status } = response;
     if (status === 200) return response;
     response.body.on('error', () => {});
-    // A long page has no words in one of the usual forms.
-    const tooLong = new Error('The page of an error is too long');
+    // A page this long does not have its message in one of the usual forms.
+    const tooLong = new Error('The error page is too long');
     const limit = { announced: Number.NaN, maxBytes: maxErrorBytes, tooLarge: () => tooLong };
     const words = await readBody(response.body, limit).then(errorWords, (error: unknown) => {
       if (error === tooLong) return '';
