@@ -89,7 +89,7 @@ test('what a server sends is printed without control characters', async () => {
   const hostile = createServer((_, response) => {
     response.writeHead(status, { 'content-type': 'application/json' });
     const error = { code: 'invalid_request', message: text };
-    response.end(JSON.stringify({ error, balance_usd: 1, min_balance_usd: 1 }));
+    response.end(JSON.stringify({ error, balance_usd: 1, min_balance_usd: 1, rates: {} }));
   }).listen(0, '127.0.0.1');
   await once(hostile, 'listening');
   onTestFinished(() => void hostile.close());
