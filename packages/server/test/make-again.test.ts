@@ -21,7 +21,7 @@ async function makeModel(server: TestServer): Promise<string> {
   return id;
 }
 
-/** Checks that the account can see the kept photo, and that nobody else can. */
+/** Expects the kept photo to be visible to its account and to no one else. */
 async function expectPrivatePhoto(server: TestServer, id: string): Promise<void> {
   const path = `/dashboard/api/job-details/${id}/photo`;
   const signedIn = await fetch(`${server.url}/dashboard/api/session`, {

@@ -129,6 +129,7 @@ const healthTimeoutMs = 5_000;
 
 /** Requests the server's health check. Returns the status of the response, or the error if there was none. */
 export async function healthOf(baseUrl: string, signal?: AbortSignal): Promise<number | Gen3dError> {
+  // The SDK's client explains failures, but requires a key, which a health check must not send.
   const withoutKey: typeof fetch = (url, init) => fetch(url, { ...init, headers: {} });
   const client = new Gen3d({ apiKey: 'none', baseUrl, fetch: withoutKey, maxRetries: 0, timeoutMs: healthTimeoutMs });
   try {
