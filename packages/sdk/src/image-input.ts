@@ -63,7 +63,10 @@ export async function readImage(image: ImageInput, sharp?: Sharp): Promise<strin
   if (bytes) return inline(bytes);
   if (isWebStream(image)) return inline(await collect(chunksOf(image)));
   if (typeof image === 'object' && image !== null && Symbol.asyncIterator in image) return inline(await collect(image));
-  throw invalid('image must be a path, an http(s) URL, a data URI, bytes, a Blob or a stream of bytes');
+  throw invalid(
+    'image must be a path, an http(s) URL, a data URI, bytes, a Blob or a stream of bytes, ' +
+      "as in jobs.create({ image: 'mug.jpg' })",
+  );
 }
 
 /** Converts an image to a data URI. @param maxBytes converts only the start of a larger image */
