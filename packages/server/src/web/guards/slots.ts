@@ -9,16 +9,22 @@ import { HttpError } from '../answers/responses.js';
  *
  * A client decides how long a response takes that it reads slowly. With `maxMs`, one that holds a slot for longer gives way
  * when none is free: its connection is closed for an account that holds no slot.
+ *
+ * SQLite's queries block the event loop, and Node accepts one connection per turn of it. With `rest`, a slot therefore stays
+ * taken for that many times as long as the event loop was busy during the work. Otherwise, if lists take longer than they
+ * take to arrive, connections would wait to be accepted for tens of seconds.
  */
 export class Slots {
   readonly #shares: FairShares;
   readonly #maxMs: number;
+  readonly #rest: number;
   /** The oldest first. */
   readonly #running = new Set<{ accountId: string; response: Response; startedAt: number }>();
 
-  constructor(count: number, { maxMs = Number.POSITIVE_INFINITY }: { maxMs?: number } = {}) {
+  constructor(count: number, { maxMs = Number.POSITIVE_INFINITY, rest = 0 }: { maxMs?: number; rest?: number } = {}) {
     this.#shares = new FairShares(count);
     this.#maxMs = maxMs;
+    this.#rest = rest;
   }
 
   /** Runs `work` in a slot of an account. Rejects if the client disconnects before. */
@@ -32,13 +38,13 @@ export class Slots {
     await this.#shares.takeWhenAllowed(accountId, 1, disconnected.signal).finally(() => clearInterval(timer));
     const running = { accountId, response, startedAt: performance.now() };
     this.#running.add(running);
+    const before = performance.eventLoopUtilization();
     try {
       return await work();
     } finally {
       this.#running.delete(running);
       response.off('close', abort);
-      // SQLite's queries block the event loop. Between two of them, the requests of others have their turn.
-      setImmediate(() => this.#shares.giveBack(accountId));
+      setTimeout(() => this.#shares.giveBack(accountId), this.#rest * performance.eventLoopUtilization(before).active);
     }
   }
 
@@ -55,8 +61,11 @@ export class Slots {
 const checkMs = 1_000;
 
 export const createSlots = () => ({
-  /** Lists for people. One at a time per account, two of all accounts, so most database connections stay free. */
-  lists: new Slots(2),
+  /**
+   * Lists for people. One at a time per account, two of all accounts, so most database connections stay free. Each takes
+   * at most a quarter of the event loop.
+   */
+  lists: new Slots(2, { rest: 3 }),
   /** Stored photos and models that are being sent, each with a buffer and, with S3, one of the SDK's 50 connections. */
   files: new Slots(32, { maxMs: 10_000 }),
   /** Retries: one at a time per account, so concurrent ones of a job do not each copy its photo. */
