@@ -96,6 +96,22 @@ test('a mug is as hollow as the prediction', () => {
   expect(complete(mug).completed!.density(...camera(0, 0.1, 0))).toBeGreaterThan(0);
 });
 
+test('a dome stays closed where the prediction is empty below its top', () => {
+  const ball: Density = (x, y, z) => 0.4 - Math.hypot(x, y + 0.15, z);
+  const dome: Density = (...at) => slope * Math.min(ball(...at), at[1] + 0.2);
+  const hole: Density = (...at) => slope * Math.min(ball(...at) - 0.06, at[1] + 0.12);
+  const { predicted, completed } = complete(
+    dome,
+    (density) =>
+      (...at) =>
+        Math.min(density(...at), -seenFromAbove(hole)(...at)),
+  );
+  for (const height of [0, 0.1, 0.17]) {
+    expect(predicted(...camera(0, height, 0))).toBeLessThan(0);
+    expect(completed!.density(...camera(0, height, 0))).toBeGreaterThan(0);
+  }
+});
+
 test('the top of a round table stays closed where the prediction has only the front of its column', () => {
   const disc =
     (radius: number, from: number, to: number): Density =>

@@ -277,8 +277,8 @@ function boundsOf({ x, z, tiltRadians, low, rowHeight, radii }: Turned): Box {
 
 /**
  * The thickness of a hollow object's wall in shares of its greatest radius: where rays from the axis leave the
- * prediction's empty inside. 0 for solid objects, and for narrow necks and columns, because the photo does not show
- * their inside and the prediction may miss the axis.
+ * prediction's empty inside. 0 for solid objects, for domes, below which a prediction may be empty, and for narrow necks
+ * and columns, because the photo does not show their inside and the prediction may miss the axis.
  */
 function wallOf({ x, z, tiltRadians, low, rowHeight, radii }: Turned, density: Density): number {
   const [cos, sin] = [Math.cos(tiltRadians), Math.sin(tiltRadians)];
@@ -286,16 +286,27 @@ function wallOf({ x, z, tiltRadians, low, rowHeight, radii }: Turned, density: D
   const rowAt = (share: number) => Math.round(first + share * (last - first));
   const [from, to] = [rowAt(0.6), rowAt(0.9)];
   if (median([...radii.slice(from, to)]) < Math.max(...radii) / 2) return 0;
+  const directions = Array.from(
+    { length: 16 },
+    (_, i) => [Math.sin((i * Math.PI) / 8), Math.cos((i * Math.PI) / 8)] as const,
+  );
+  const isFull = (row: number, side: number, toward: number) => {
+    const along = low + (row + 0.5) * rowHeight;
+    return density(x + side, along * cos - toward * sin, z + along * sin + toward * cos) > 0;
+  };
+  // An open vessel has nothing above its inside, but a network may leave the inside of a bun empty.
+  const covered = directions.filter(([side, toward]) => {
+    for (let row = to; row <= last + 2; row++) {
+      if (isFull(row, 0.3 * radii[to]! * side, 0.3 * radii[to]! * toward)) return true;
+    }
+    return false;
+  });
+  if (covered.length > directions.length / 2) return 0;
   const reached: number[] = [];
   for (let row = from; row < to; row++) {
-    const along = low + (row + 0.5) * rowHeight;
-    for (let direction = 0; direction < 16; direction++) {
-      const angle = (direction * Math.PI) / 8;
+    for (const [side, toward] of directions) {
       let share = 0;
-      for (; share < 1; share += 0.05) {
-        const [side, toward] = [share * radii[row]! * Math.sin(angle), share * radii[row]! * Math.cos(angle)];
-        if (density(x + side, along * cos - toward * sin, z + along * sin + toward * cos) > 0) break;
-      }
+      while (share < 1 && !isFull(row, share * radii[row]! * side, share * radii[row]! * toward)) share += 0.05;
       reached.push(share);
     }
   }
