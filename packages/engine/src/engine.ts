@@ -28,6 +28,11 @@ import { unwrap } from './texture/unwrap.js';
 /** GLBs name this version of @gen3d/engine as their generator. */
 const { version } = createRequire(import.meta.url)('../package.json') as { version: string };
 
+// When the first ArrayBuffer of a thread is detached, V8 discards all optimized code that reads typed arrays. Otherwise
+// meshoptimizer's memory would do that by growing, in the middle of the first photo.
+const spare = new ArrayBuffer(1);
+structuredClone(spare, { transfer: [spare] });
+
 export interface GenerateOptions {
   /** Called with the increasing share of the work done, 0..1, and the stage that is running; none after the last. */
   readonly onProgress?: (fraction: number, running: Stage | undefined) => void;
