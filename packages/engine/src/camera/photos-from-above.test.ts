@@ -14,7 +14,7 @@ import { marchingCubes } from '../surface/marching-cubes.js';
 import { vertexNormals } from '../surface/normals.js';
 import { tilt } from '../surface/pose.js';
 import { ball, block, torus, union } from '../surface/shapes.fixture.js';
-import { PhotoProjection } from '../texture/photo-projection.js';
+import { PhotoProjection, projectedPoints } from '../texture/photo-projection.js';
 import { fitCamera } from './fit-camera.js';
 
 type Density = (x: number, y: number, z: number) => number;
@@ -155,20 +155,15 @@ async function colorError(field: DensityField, mesh: TriangleMesh, { image }: Cu
   const colors = new Float32Array(positions.length);
   await field.evaluateColors!(positions, colors);
   const projection = new PhotoProjection(field.camera, depthMap(mesh, photoView(field.camera, 512)), 0.02);
+  const count = positions.length / 3;
+  const { x, y, seen, away } = projectedPoints(count);
+  projection.project(new Float64Array(positions), new Float64Array(normals), count, { x, y, seen, away });
   let [sum, total] = [0, 0];
-  for (let i = 0; i < positions.length; i += 3) {
-    projection.project(
-      positions[i]!,
-      positions[i + 1]!,
-      positions[i + 2]!,
-      normals[i]!,
-      normals[i + 1]!,
-      normals[i + 2]!,
-    );
-    const pixel = 4 * (Math.floor(projection.y * image.height) * image.width + Math.floor(projection.x * image.width));
-    if (projection.seen === 0 || image.data[pixel + 3] !== 255) continue;
-    for (let c = 0; c < 3; c++) sum += projection.seen * Math.abs(image.data[pixel + c]! - 255 * colors[i + c]!);
-    total += 3 * projection.seen;
+  for (let i = 0; i < count; i++) {
+    const pixel = 4 * (Math.floor(y[i]! * image.height) * image.width + Math.floor(x[i]! * image.width));
+    if (seen[i] === 0 || image.data[pixel + 3] !== 255) continue;
+    for (let c = 0; c < 3; c++) sum += seen[i]! * Math.abs(image.data[pixel + c]! - 255 * colors[3 * i + c]!);
+    total += 3 * seen[i]!;
   }
   return sum / total;
 }

@@ -7,8 +7,8 @@ import { resample } from '../photo/resample.js';
 import { depthMap } from '../render/rasterize.js';
 import { photoView } from '../render/view.js';
 import type { MirrorPlane } from '../surface/mirror.js';
-import { PhotoProjection } from './photo-projection.js';
-import { padSeams, SurfacePoint, texelsOf } from './texels.js';
+import { PhotoProjection, type ProjectedPoints, projectedPoints } from './photo-projection.js';
+import { padSeams, TexelRow, texelsOf } from './texels.js';
 
 /** Pixels a side of the depth map for visibility in the photo. */
 const depthMapSize = 1024;
@@ -122,34 +122,16 @@ function lookAtVertices(
   photo: LinearImage,
 ): SeenVertices {
   const count = positions.length / 3;
-  const vertices = {
-    colors: new Float32Array(3 * count),
-    seen: new Float32Array(count),
-    x: new Float32Array(count),
-    y: new Float32Array(count),
-    away: new Float32Array(count),
-  };
+  const { x, y, seen, away } = projectedPoints(count);
+  projection.project(new Float64Array(positions), new Float64Array(normals), count, { x, y, seen, away });
+  const colors = new Float32Array(3 * count);
   const color = new Float64Array(3);
   for (let i = 0; i < count; i++) {
-    const p = 3 * i;
-    projection.project(
-      positions[p]!,
-      positions[p + 1]!,
-      positions[p + 2]!,
-      normals[p]!,
-      normals[p + 1]!,
-      normals[p + 2]!,
-    );
-    vertices.seen[i] = projection.seen;
-    vertices.x[i] = projection.x;
-    vertices.y[i] = projection.y;
-    vertices.away[i] = projection.away;
-    sampleColor(photo, projection.x, projection.y, color);
-    vertices.colors[p] = color[0]!;
-    vertices.colors[p + 1] = color[1]!;
-    vertices.colors[p + 2] = color[2]!;
+    sampleColor(photo, x[i]!, y[i]!, color);
+    colors.set(color, 3 * i);
   }
-  return vertices;
+  const [left, top] = [new Float32Array(x), new Float32Array(y)];
+  return { colors, seen: new Float32Array(seen), x: left, y: top, away: new Float32Array(away) };
 }
 
 /**
@@ -225,38 +207,63 @@ function paint(
   layers: readonly Layer[],
   colors: Float32Array,
 ): RgbaImage {
-  const texels = texelsOf(mesh, size);
-  const point = new SurfacePoint(indices, texels);
+  const row = new TexelRow(indices, texelsOf(mesh, size), size);
   const painted = new Float32Array(3 * size * size);
   const covered = new Uint8Array(size * size);
-  const color = new Float64Array(3);
-  for (let texel = 0; texel < size * size; texel++) {
-    if (texels.triangleOf[texel]! < 0) continue;
-    covered[texel] = 1;
-    point.moveTo(texel);
-    const x = point.mix(positions, 0);
-    const y = point.mix(positions, 1);
-    const z = point.mix(positions, 2);
-    const nx = point.mix(normals, 0);
-    const ny = point.mix(normals, 1);
-    const nz = point.mix(normals, 2);
-    let rest = 1;
-    for (let n = 0; n < layers.length && rest > 0; n++) {
-      const { image, projection, weight, correction } = layers[n]!;
-      projection.project(x, y, z, nx, ny, nz);
-      const share = rest * projection[weight];
-      if (share === 0) continue;
-      sampleColor(image, projection.x, projection.y, color);
-      for (let c = 0; c < 3; c++) {
-        const value = correction ? Math.max(color[c]! + point.mix(correction, c), 0) : color[c]!;
-        painted[3 * texel + c]! += share * value;
-      }
-      rest -= share;
+  const projected = projectedPoints(size);
+  const rowPositions = new Float64Array(3 * size);
+  const rowNormals = new Float64Array(3 * size);
+  const rest = new Float64Array(size);
+  for (let r = 0; r < size; r++) {
+    row.moveTo(r);
+    for (let n = 0; n < row.count; n++) {
+      covered[row.texels[n]!] = 1;
+      row.mix(positions, n, rowPositions, 3 * n);
+      row.mix(normals, n, rowNormals, 3 * n);
     }
-    if (rest > 0) for (let c = 0; c < 3; c++) painted[3 * texel + c]! += rest * point.mix(colors, c);
+    rest.fill(1);
+    for (const layer of layers) {
+      layer.projection.project(rowPositions, rowNormals, row.count, projected);
+      paintLayer(row, layer, projected, rest, painted);
+    }
+    paintRest(row, colors, rest, painted);
   }
   padSeams(painted, covered, size);
   return toImage(painted, size);
+}
+
+/** Adds a layer's share to the texels of a row, and subtracts it from their `rest`. */
+function paintLayer(
+  row: TexelRow,
+  { image, weight, correction }: Layer,
+  projected: ProjectedPoints,
+  rest: Float64Array,
+  painted: Float32Array,
+): void {
+  const weights = projected[weight];
+  const color = new Float64Array(3);
+  const added = new Float64Array(3);
+  for (let n = 0; n < row.count; n++) {
+    const share = rest[n]! * weights[n]!;
+    if (share <= 0) continue;
+    sampleColor(image, projected.x[n]!, projected.y[n]!, color);
+    if (correction) row.mix(correction, n, added, 0);
+    const at = 3 * row.texels[n]!;
+    for (let c = 0; c < 3; c++) {
+      painted[at + c]! += share * (correction ? Math.max(color[c]! + added[c]!, 0) : color[c]!);
+    }
+    rest[n]! -= share;
+  }
+}
+
+function paintRest(row: TexelRow, colors: Float32Array, rest: Float64Array, painted: Float32Array): void {
+  const color = new Float64Array(3);
+  for (let n = 0; n < row.count; n++) {
+    if (!(rest[n]! > 0)) continue;
+    row.mix(colors, n, color, 0);
+    const at = 3 * row.texels[n]!;
+    for (let c = 0; c < 3; c++) painted[at + c]! += rest[n]! * color[c]!;
+  }
 }
 
 /**

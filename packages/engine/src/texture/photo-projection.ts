@@ -3,21 +3,26 @@ import { smoothStep } from '../base/interpolation.js';
 import { type DepthMap, visibleShare } from '../render/rasterize.js';
 import type { MirrorPlane } from '../surface/mirror.js';
 
-/**
- * Where the photo shows a point of the surface, and how well.
- *
- * `project` writes its result to the fields, because allocating one for each of a million texels takes longer than
- * computing it.
- */
-export class PhotoProjection {
-  /** Position in the photo's frame, 0..1 from the left and from the top. */
-  x = 0;
-  y = 0;
-  /** Visibility in the photo: 0 hidden or edge-on, 1 fully visible. */
-  seen = 0;
-  /** How directly the surface faces away from the camera, 0..1. */
-  away = 0;
+/** Where the photo shows some points of the surface, and how well. */
+export interface ProjectedPoints {
+  /** [N] position in the photo's frame, 0..1 from the left and from the top. */
+  readonly x: Float64Array;
+  readonly y: Float64Array;
+  /** [N] visibility in the photo: 0 hidden or edge-on, 1 fully visible. */
+  readonly seen: Float64Array;
+  /** [N] how directly the surface faces away from the camera, 0..1. */
+  readonly away: Float64Array;
+}
 
+export const projectedPoints = (count: number): ProjectedPoints => ({
+  x: new Float64Array(count),
+  y: new Float64Array(count),
+  seen: new Float64Array(count),
+  away: new Float64Array(count),
+});
+
+/** Projects points of the surface into the photo. */
+export class PhotoProjection {
   readonly #camera: Camera;
   readonly #map: DepthMap;
   readonly #bias: number;
@@ -35,34 +40,43 @@ export class PhotoProjection {
     this.#mirror = mirror;
   }
 
-  /** Projects a point [x, y, z] of the surface. Its normal [nx, ny, nz] may be slightly shorter than 1. */
-  project(x: number, y: number, z: number, nx: number, ny: number, nz: number): void {
-    if (!this.#mirror) {
-      this.#projectSeen(x, y, z, nx, ny, nz);
-      return;
-    }
-    const [mx, my, mz] = this.#mirror.normal;
-    const distance = 2 * (mx * x + my * y + mz * z - this.#mirror.offset);
-    const turn = 2 * (mx * nx + my * ny + mz * nz);
-    this.#projectSeen(
-      x - distance * mx,
-      y - distance * my,
-      z - distance * mz,
-      nx - turn * mx,
-      ny - turn * my,
-      nz - turn * mz,
-    );
-  }
-
-  #projectSeen(x: number, y: number, z: number, nx: number, ny: number, nz: number): void {
+  /**
+   * Projects the first `count` points. It takes many at a time, because V8 allocates memory for each number that is
+   * passed to a function.
+   *
+   * @param points [3·N] @param normals [3·N], which may be slightly shorter than 1
+   */
+  project(points: Float64Array, normals: Float64Array, count: number, projected: ProjectedPoints): void {
     const { distance, halfTangent } = this.#camera;
-    const depth = distance - z;
-    const cosine = (nz * depth - nx * x - ny * y) / Math.sqrt(x * x + y * y + depth * depth);
-    this.x = 0.5 + x / (2 * halfTangent * depth);
-    this.y = 0.5 - y / (2 * halfTangent * depth);
-    const facing = smoothStep(0.12, 0.4, cosine);
-    const { width, height } = this.#map;
-    this.seen = facing > 0 ? facing * visibleShare(this.#map, this.x * width, this.y * height, depth - this.#bias) : 0;
-    this.away = smoothStep(0.25, 0.65, -cosine);
+    const map = this.#map;
+    const bias = this.#bias;
+    const [mx, my, mz] = this.#mirror?.normal ?? [0, 0, 0];
+    const offset = this.#mirror?.offset ?? 0;
+    for (let i = 0; i < count; i++) {
+      let x = points[3 * i]!;
+      let y = points[3 * i + 1]!;
+      let z = points[3 * i + 2]!;
+      let nx = normals[3 * i]!;
+      let ny = normals[3 * i + 1]!;
+      let nz = normals[3 * i + 2]!;
+      const across = 2 * (mx * x + my * y + mz * z - offset);
+      const turn = 2 * (mx * nx + my * ny + mz * nz);
+      x -= across * mx;
+      y -= across * my;
+      z -= across * mz;
+      nx -= turn * mx;
+      ny -= turn * my;
+      nz -= turn * mz;
+      const depth = distance - z;
+      const cosine = (nz * depth - nx * x - ny * y) / Math.sqrt(x * x + y * y + depth * depth);
+      const column = 0.5 + x / (2 * halfTangent * depth);
+      const row = 0.5 - y / (2 * halfTangent * depth);
+      const facing = smoothStep(0.12, 0.4, cosine);
+      projected.x[i] = column;
+      projected.y[i] = row;
+      projected.seen[i] =
+        facing > 0 ? facing * visibleShare(map, column * map.width, row * map.height, depth - bias) : 0;
+      projected.away[i] = smoothStep(0.25, 0.65, -cosine);
+    }
   }
 }

@@ -23,41 +23,58 @@ export function texelsOf(mesh: TexturedMesh, size: number): Texels {
   return texels;
 }
 
-/** A point of the surface at a texel. Reuse one for all texels. */
-export class SurfacePoint {
+/** The points of the surface at the covered texels of one row after another. */
+export class TexelRow {
+  /** The number of covered texels, and which they are. */
+  count = 0;
+  readonly texels: Int32Array;
   readonly #indices: Uint32Array;
-  readonly #texels: Texels;
-  #a = 0;
-  #b = 0;
-  #c = 0;
-  #weightA = 1;
-  #weightB = 0;
-  #weightC = 0;
+  readonly #all: Texels;
+  readonly #size: number;
+  /** [3·count] where the values of each triangle's corners begin in an attribute, and their weights. */
+  readonly #corners: Int32Array;
+  readonly #weights: Float64Array;
 
   /** @param indices the triangles, in the order of the mesh that `texels` was made of. Vertices may be renumbered */
-  constructor(indices: Uint32Array, texels: Texels) {
+  constructor(indices: Uint32Array, texels: Texels, size: number) {
     this.#indices = indices;
-    this.#texels = texels;
+    this.#all = texels;
+    this.#size = size;
+    this.texels = new Int32Array(size);
+    this.#corners = new Int32Array(3 * size);
+    this.#weights = new Float64Array(3 * size);
   }
 
-  /** @param texel one that a chart covers */
-  moveTo(texel: number): void {
-    const triangle = this.#texels.triangleOf[texel]!;
-    this.#a = 3 * this.#indices[3 * triangle]!;
-    this.#b = 3 * this.#indices[3 * triangle + 1]!;
-    this.#c = 3 * this.#indices[3 * triangle + 2]!;
-    this.#weightB = this.#texels.cornerWeights[2 * texel]!;
-    this.#weightC = this.#texels.cornerWeights[2 * texel + 1]!;
-    this.#weightA = 1 - this.#weightB - this.#weightC;
+  moveTo(row: number): void {
+    const { triangleOf, cornerWeights } = this.#all;
+    const indices = this.#indices;
+    const corners = this.#corners;
+    const weights = this.#weights;
+    let count = 0;
+    for (let texel = row * this.#size; texel < (row + 1) * this.#size; texel++) {
+      const triangle = triangleOf[texel]!;
+      if (triangle < 0) continue;
+      const weightB = cornerWeights[2 * texel]!;
+      const weightC = cornerWeights[2 * texel + 1]!;
+      for (let c = 0; c < 3; c++) corners[3 * count + c] = 3 * indices[3 * triangle + c]!;
+      weights[3 * count] = 1 - weightB - weightC;
+      weights[3 * count + 1] = weightB;
+      weights[3 * count + 2] = weightC;
+      this.texels[count++] = texel;
+    }
+    this.count = count;
   }
 
-  /** Interpolates the axis or channel 0, 1 or 2 of an attribute [3·V]. */
-  mix(attribute: Float32Array, axis: number): number {
-    return (
-      this.#weightA * attribute[this.#a + axis]! +
-      this.#weightB * attribute[this.#b + axis]! +
-      this.#weightC * attribute[this.#c + axis]!
-    );
+  /** Interpolates an attribute [3·V] at the n-th point, and writes it to `result`, from `at` on. */
+  mix(attribute: Float32Array, n: number, result: Float64Array, at: number): void {
+    const corners = this.#corners;
+    const weights = this.#weights;
+    for (let axis = 0; axis < 3; axis++) {
+      result[at + axis] =
+        weights[3 * n]! * attribute[corners[3 * n]! + axis]! +
+        weights[3 * n + 1]! * attribute[corners[3 * n + 1]! + axis]! +
+        weights[3 * n + 2]! * attribute[corners[3 * n + 2]! + axis]!;
+    }
   }
 }
 
