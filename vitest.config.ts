@@ -36,6 +36,14 @@ export default defineConfig(({ mode }) => {
       // These tests wait for whole models, programs and outages, which may be slow without being broken.
       testTimeout: 120_000,
       hookTimeout: 120_000,
+      tags: [
+        {
+          name: 'slow',
+          description:
+            'Starts programs, or waits for models or large files: on a busy machine, over 7 s without an error',
+          timeout: 120_000,
+        },
+      ],
       expect: { poll: { timeout: 60_000 } },
       // One more than the cores in CI, because many tests wait for child processes.
       maxWorkers: 3,
@@ -49,10 +57,9 @@ export default defineConfig(({ mode }) => {
             provide,
             include: ['packages/*/{src,test}/**/*.test.{ts,tsx}', 'scripts/**/*.test.ts'],
             exclude: [onlyPostgres, system, '**/node_modules/**'],
-            // On idle cores, 15 s is enough. With six programs per core, two dozen tests took between 5 and 15 s, so
-            // 30 s tells a slow machine from a test that hangs. Tests that wait for models or start programs set a
-            // longer timeout themselves.
-            testTimeout: 30_000,
+            // Twice what a test without the tag `slow` took with six programs per core, so this tells a slow machine from
+            // a test that hangs.
+            testTimeout: 15_000,
             hookTimeout: 60_000,
           },
         },

@@ -1,3 +1,4 @@
+// @module-tag slow
 import { writeFile } from 'node:fs/promises';
 import { beforeAll, expect, test } from 'vitest';
 import { hasScript, onTerminal } from './pseudo-terminal.js';
@@ -113,7 +114,7 @@ test('delete removes jobs at once in a pipe, and `rm` is another name for it', a
   for (const id of ids) expect((await gen3d(['get', id])).stderr).toContain(`Job ${id} does not exist`);
 });
 
-test.skipIf(!hasScript)('on a terminal, delete asks first, and --yes does not', { timeout: 120_000 }, async () => {
+test.skipIf(!hasScript)('on a terminal, delete asks first, and --yes does not', async () => {
   const [id = ''] = await create('doubt.png');
   const onTty = (...args: string[]) => start(onTerminal([process.execPath, bin, ...args]), {}, 'script');
   for (const key of ['n\r', '\x04', '\x03']) {

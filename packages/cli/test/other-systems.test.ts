@@ -68,7 +68,7 @@ test.each([
   expect((explained as Error).message).toMatch(message);
 });
 
-test('the message `shutdown` of a parent process ends a server as SIGTERM does', async () => {
+test('the message `shutdown` of a parent process ends a server as SIGTERM does', { tags: 'slow' }, async () => {
   const child = fork(bin, ['serve', '--port', '0', '--workers', '0'], {
     env: { PATH: process.env.PATH, HOME: path(), GEN3D_CONFIG_DIR: path('config'), GEN3D_DATA_DIR: path('data') },
     execArgv: [],

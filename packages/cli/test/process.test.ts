@@ -1,4 +1,5 @@
 // Most tests run commands in their own process. These run the program, as a shell does.
+// @module-tag slow
 import { execFile } from 'node:child_process';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

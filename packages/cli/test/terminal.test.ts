@@ -1,3 +1,4 @@
+// @module-tag slow
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { chmod, readFile, rm, writeFile } from 'node:fs/promises';

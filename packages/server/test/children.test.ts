@@ -1,11 +1,10 @@
 // Children decode and compute what users send, so they must not have what an image or a photo could steal.
+// @module-tag slow
 import { readdir, readFile, readlink } from 'node:fs/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { ballPhoto } from './ball-photo.js';
 import { childrenOf, spawnServer } from './faults/server-process.js';
-import { createJob, finishedJob, imageJob, newInstallation, waitForModels } from './kit.js';
-
-waitForModels();
+import { createJob, finishedJob, imageJob, newInstallation } from './kit.js';
 
 const secret = 'b0'.repeat(32);
 const secrets = {

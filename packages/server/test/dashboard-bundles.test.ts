@@ -49,8 +49,8 @@ const pullsEnd = () =>
     return pull && pull.status !== 'running' && pull;
   });
 
-describe("the operator's bundles", () => {
-  test('are pulled from the catalog in the background, and chosen for the next job', { timeout: 120_000 }, async () => {
+describe("the operator's bundles", { tags: 'slow' }, () => {
+  test('are pulled from the catalog in the background, and chosen for the next job', async () => {
     await startWithCatalog(serveFiles);
     expect(await offeredBall()).toMatchObject({ title: 'A ball', license: 'MIT', memory_bytes: null });
 
@@ -89,9 +89,7 @@ describe("the operator's bundles", () => {
     expect(await pullsEnd()).toMatchObject({ status: 'canceled' });
   });
 
-  test('are pulled again immediately after a cancellation, regardless of what the canceled process reports', {
-    timeout: 120_000,
-  }, async () => {
+  test('are pulled again immediately after a cancellation, regardless of what the canceled process reports', async () => {
     let requests = 0;
     // Never responds.
     await startWithCatalog(() => {

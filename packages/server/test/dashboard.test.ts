@@ -636,7 +636,7 @@ describe('the operator', () => {
     expect(ids((await member.call('GET', `/session?account=${last}`)).body)).not.toContain(last);
   });
 
-  test('leaves each of its actions once in the audit log, and members do not', async () => {
+  test('leaves each of its actions once in the audit log, and members do not', { tags: 'slow' }, async () => {
     const { call } = await newOperator();
     const { accountId, apiKey } = await newCaller();
     const named = { 'x-gen3d-account': accountId };

@@ -208,7 +208,9 @@ test('a deleted job leaves its charge, and nothing else: no row, no file, no new
   expect(linesWith(secret)).toEqual([]);
 });
 
-test('a label that was moved within the database often is not in its files after the deletion of its job', async () => {
+test('a label that was moved within the database often is not in its files after the deletion of its job', {
+  tags: 'slow',
+}, async () => {
   const server = await startServer();
   const others: string[] = [];
   for (let i = 0; i < 30; i++) others.push(await jobOn(server));

@@ -91,7 +91,7 @@ test('a port in use stops the start before the first key is created', async () =
   expect((await startServer({ dataDir })).apiKey).not.toBe('');
 });
 
-test('several processes can open a new data directory concurrently', async () => {
+test('several processes can open a new data directory concurrently', { tags: 'slow' }, async () => {
   const dataDir = temporaryFolder();
   const script = (name: string) => `
     import { loadConfig, openAdmin } from '@gen3d/server';

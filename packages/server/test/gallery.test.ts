@@ -369,7 +369,7 @@ describe('the photo of a job', () => {
 });
 
 test('readers of a large photo who pause hold a small part of it in memory, and delay only their account', {
-  timeout: 120_000,
+  tags: 'slow',
 }, async () => {
   const [caller, other] = [await newCaller(), await newCaller()];
   const photo = randomBytes(13 * 1024 ** 2);

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CreateJobResponse, Task } from '@gen3d/schema';
 import pino from 'pino';
-import { inject, onTestFinished, vi } from 'vitest';
+import { inject, onTestFinished } from 'vitest';
 import { newUlid } from '../src/base/ids.js';
 import { toMicroUsd } from '../src/base/money.js';
 import { type Config, loadConfig } from '../src/config.js';
@@ -24,9 +24,6 @@ export const silent = pino({ level: 'silent' });
 
 /** Settings for cheap jobs: no network to load, and the smallest model. A job then takes 0.5 to 1 s of CPU time. */
 export const smallModels = { bundle: 'inflate', device: 'cpu', resolution: 32, textureSize: 256 } as const;
-
-/** Sets the timeout of a file whose tests wait for models of real runners: up to a minute each on a busy machine. */
-export const waitForModels = () => vi.setConfig({ testTimeout: 120_000 });
 
 /** Registers a cleanup function, such as `onTestFinished`. */
 export type AtEnd = (cleanup: () => void | Promise<void>) => void;

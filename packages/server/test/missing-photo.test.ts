@@ -1,14 +1,13 @@
 // The image of a waiting job is missing. Slow because the worker tries several times.
+// @module-tag slow
 import { renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { CreateJobResponse } from '@gen3d/schema';
 import { expect, onTestFinished, test } from 'vitest';
 import { worker } from '../src/index.js';
 import { asDataUri, ballPhoto } from './ball-photo.js';
-import { newInstallation, silent, startServer, until, waitForModels } from './kit.js';
+import { newInstallation, silent, startServer, until } from './kit.js';
 import { openDatabase } from './open-database.js';
-
-waitForModels();
 
 test('a job whose image is missing for a while loses no attempt, and fails if the image stays missing', async () => {
   const installation = await newInstallation();

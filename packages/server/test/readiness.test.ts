@@ -67,6 +67,7 @@ test('/readyz ignores runners with an old heartbeat', async () => {
 
 test.skipIf(process.platform === 'win32')(
   '/readyz is 503 while a file system does not respond, and then 200',
+  { tags: 'slow' },
   async () => {
     const server = await startServer({ workers: 1 }, { fileTimeoutMs: 500 });
     const db = databaseOf(server);

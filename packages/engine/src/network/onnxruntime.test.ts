@@ -1,3 +1,4 @@
+// @module-tag slow
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -26,7 +27,9 @@ test('a session of onnxruntime leaves no device id and no events of its telemetr
   expect(run(openSession)).toMatchObject({ stdout: 'opened\n', left: [] });
 });
 
-test('the engine cannot be loaded only in a worker thread, where it cannot turn telemetry off', () => {
+test('the engine cannot be loaded only in a worker thread, where it cannot turn telemetry off', {
+  tags: 'slow',
+}, () => {
   const inThread = `new Worker("import('@gen3d/engine')", { eval: true });`;
   const alone = run(`import { Worker } from 'node:worker_threads'; ${inThread}`);
   expect(alone.stderr).toContain('Import @gen3d/engine in the main thread before');

@@ -1,10 +1,8 @@
 import { jobStatuses, limits, type Task } from '@gen3d/schema';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { asDataUri, ballPhoto, transparentPhoto } from '../ball-photo.js';
-import { site, until, waitForModels } from '../kit.js';
+import { site, until } from '../kit.js';
 import { type Caller, sharedServer, withImages } from './kit.js';
-
-waitForModels();
 
 const rate = 0.25;
 /** Enough even for inference that takes minutes. */
@@ -157,7 +155,7 @@ describe('1 charging', () => {
   });
 });
 
-describe('8 remote images', () => {
+describe('8 remote images', { tags: 'slow' }, () => {
   const remote = async (size: number) => {
     const photo = Buffer.alloc(size);
     ballPhoto(96).copy(photo);

@@ -1,10 +1,9 @@
 // Image hosts that accept a connection and never respond.
+// @module-tag slow
 import { expect, test } from 'vitest';
 import { asDataUri, ballPhoto } from '../ball-photo.js';
 import { type Caller, sharedServer, withImages } from '../contract/kit.js';
-import { site, until, waitForModels } from '../kit.js';
-
-waitForModels();
+import { site, until } from '../kit.js';
 
 const { newCaller } = sharedServer({ workers: 1, allowPrivateNetwork: true });
 const quickJob = withImages(asDataUri(ballPhoto(160, 0.1)));

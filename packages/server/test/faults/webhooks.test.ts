@@ -179,7 +179,9 @@ describe.concurrent('a delivery over HTTPS', () => {
     expect((await admin.listDeadLetters()).filter(({ account_id }) => account_id === one.accountId)).toEqual([]);
   });
 
-  test('that always fails becomes a dead letter after 5 retries, and is delivered when an operator replays it', async (context) => {
+  test('that always fails becomes a dead letter after 5 retries, and is delivered when an operator replays it', {
+    tags: 'slow',
+  }, async (context) => {
     const { expect } = context;
     let healthy = false;
     const one = await customer(context, (response) => response.writeHead(healthy ? 204 : 503).end());

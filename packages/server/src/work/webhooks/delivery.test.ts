@@ -304,7 +304,7 @@ describe('a slow receiver', () => {
 
 describe('many dead receivers', () => {
   test('do not delay prompt receivers, even when they hold all the slots they are allowed', {
-    timeout: 120_000,
+    tags: 'slow',
   }, async () => {
     const { db, endpoints, delivery, account: prompt } = await setUp({ slots: new DeliverySlots(16) });
     const dead = await hangingReceiver();
