@@ -1,5 +1,5 @@
 import { mkdir, writeFile } from 'node:fs/promises';
-import { expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { testFolder } from './run.js';
 
 const { gen3d, path } = testFolder();
@@ -7,42 +7,82 @@ const nowhere = { GEN3D_BASE_URL: 'http://127.0.0.1:1' };
 const providers = ['cuda', 'webgpu', 'coreml', 'dml', 'cpu'];
 
 interface Doctor {
+  code: number | null;
   healthy: boolean;
   findings: { topic: string; level: string; text: string }[];
   devices: { provider: string; problem?: string; takenByAuto: boolean; tests: { bundle: string; ms: number }[] }[];
+  models: { name: string }[];
 }
 
-const doctor = async (env: Record<string, string> = {}) =>
-  JSON.parse((await gen3d(['doctor', '--json'], { env: { ...nowhere, ...env } })).stdout) as Doctor;
+async function doctor(env: Record<string, string> = {}): Promise<Doctor> {
+  const { code, stdout } = await gen3d(['doctor', '--json'], { env: { ...nowhere, ...env } });
+  return { code, ...JSON.parse(stdout) };
+}
 
-test('doctor shows the problem or the results of every device, and the one that auto uses', async () => {
-  const { code, stdout } = await gen3d(['doctor'], { env: nowhere });
-  const otherSystems = { coreml: 'darwin', dml: 'win32' };
-  for (const provider of providers) {
-    if (provider in otherSystems && otherSystems[provider as 'coreml' | 'dml'] !== process.platform) {
-      expect(stdout).not.toContain(provider);
-      continue;
+describe('the report of doctor', () => {
+  let stdout: string;
+  let code: number | null;
+  beforeAll(async () => {
+    ({ code, stdout } = await gen3d(['doctor'], { env: nowhere }));
+  });
+
+  test('shows the problem or the results of every device, and the one that auto uses', () => {
+    const otherSystems = { coreml: 'darwin', dml: 'win32' };
+    for (const provider of providers) {
+      if (provider in otherSystems && otherSystems[provider as 'coreml' | 'dml'] !== process.platform) {
+        expect(stdout).not.toContain(provider);
+        continue;
+      }
+      const [row] = new RegExp(`^ +✔? +${provider} +(works|not used) .*$`, 'm').exec(stdout) ?? [];
+      expect(row).toBeDefined();
+      if (row?.includes('not used')) expect(stdout).toMatch(new RegExp(`^ +${provider}: .{10,}$`, 'm'));
     }
-    const [row] = new RegExp(`^ +✔? +${provider} +(works|not used) .*$`, 'm').exec(stdout) ?? [];
-    expect(row).toBeDefined();
-    if (row?.includes('not used')) expect(stdout).toMatch(new RegExp(`^ +${provider}: .{10,}$`, 'm'));
-  }
-  expect(stdout).toMatch(/ cpu +works .*gen3d-base \d+ ms/);
-  expect(stdout.match(/used by auto/g)).toHaveLength(1);
-  expect(code).toBe(0);
+    expect(stdout).toMatch(/ cpu +works .*gen3d-base \d+ ms/);
+    expect(stdout.match(/used by auto/g)).toHaveLength(1);
+    expect(code).toBe(0);
+  });
+
+  test('comes from a process in which the telemetry of onnxruntime is off', () => {
+    expect(process.env.ORT_DISABLE_TELEMETRY).toBe('1');
+  });
+
+  test('shows the machine, and that no server responds', () => {
+    expect(stdout).toMatch(/node +\d+\.\d+/);
+    expect(stdout).toMatch(/no response from http:\/\/127\.0\.0\.1:1/);
+    // It does not refer to itself.
+    expect(stdout).not.toContain('`gen3d doctor`');
+  });
+
+  test('shows the licenses of each bundle with the path of its notice, and the larger bundles', () => {
+    expect(stdout).toMatch(
+      /^ {2}isnet +code: Apache-2\.0; weights: .* non-commercial use only\. See \/.*isnet\/NOTICE\.md$/m,
+    );
+    expect(stdout).toMatch(
+      /^ {2}gen3d-base +code: MIT; weights: MIT; training data: our own shapes \(MIT\), .*\. See /m,
+    );
+    expect(stdout).toMatch(
+      /`gen3d models pull triposr` adds TripoSR, a larger bundle: 1\.7 GB of disk, 3\.0 GB of memory \(2\.0 GB with `--precision int8`\), MIT, about \d.* a photo at the \d+ GFLOP\/s that this CPU has to spare now$/m,
+    );
+  });
 });
 
-test('doctor --json has the same devices', async () => {
-  const { devices, healthy } = await doctor();
+test('doctor --json has the same devices and the installed bundles, and continues after a damaged profile', async () => {
+  await mkdir(path('damaged'));
+  await writeFile(path('damaged', 'profile.json'), '{');
+  const { code, devices, findings, models, healthy } = await doctor({ GEN3D_CONFIG_DIR: path('damaged') });
   expect(devices.map(({ provider }) => provider)).toEqual(providers);
   expect(devices.findIndex(({ takenByAuto }) => takenByAuto)).toBe(devices.findIndex(({ problem }) => !problem));
   expect(devices.at(-1)).toMatchObject({ provider: 'cpu', tests: [{ bundle: 'gen3d-base', ms: expect.any(Number) }] });
-  expect(healthy).toBe(true);
-});
-
-test('the telemetry of onnxruntime is off in the process that inspects devices', async () => {
-  await doctor();
-  expect(process.env.ORT_DISABLE_TELEMETRY).toBe('1');
+  const bundles = ['gen3d-base', 'isnet'].map((name) => expect.objectContaining({ name }));
+  expect(models).toEqual(expect.arrayContaining(bundles));
+  expect(findings.filter(({ level }) => level === 'problem')).toEqual([
+    {
+      topic: 'profile',
+      level: 'problem',
+      text: expect.stringMatching(/profile\.json is damaged\. Delete it and run `gen3d login`$/),
+    },
+  ]);
+  expect({ code, healthy }).toEqual({ code: 1, healthy: false });
 });
 
 test('doctor reports a configured device that cannot be used as a problem', async () => {

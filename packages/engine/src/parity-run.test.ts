@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { writeBallBundle } from './bundle/bundle.fixture.js';
-import { findBundle, loadBundle } from './bundle/load-bundle.js';
+import { type Bundle, findBundle, loadBundle } from './bundle/load-bundle.js';
 import { difference, isTolerable } from './device/difference.js';
 import { registerProvider } from './network/backend.fixture.js';
 import { ComputeDevice } from './network/compute-device.js';
@@ -32,35 +32,43 @@ function registerChanged(name: string, change: (values: Float32Array) => void): 
   });
 }
 
-describe.each(['gen3d-base', 'points', 'planes'])('comparing %s with the CPU', (name) => {
-  const bundle = async () =>
-    name === 'points' || name === 'planes'
-      ? loadBundle(await writeBallBundle(folder, name, { kind: name }))
-      : findBundle(name, [models]);
+const enlarge = (values: Float32Array) => {
+  for (let i = 0; i < values.length; i++) values[i]! *= 1.05;
+};
+
+const compareBundle = async (bundle: Bundle, provider: string) =>
+  (await compareWithCpu(bundle, new ComputeDevice(provider), new ComputeDevice())).difference;
+
+describe.each(['points', 'planes'] as const)('comparing %s with the CPU', (kind) => {
   const compare = async (provider: string) =>
-    (await compareWithCpu(await bundle(), new ComputeDevice(provider), new ComputeDevice())).difference;
+    compareBundle(await loadBundle(await writeBallBundle(folder, kind, { kind })), provider);
 
   test('a device with the same outputs has a difference of 0', async () => {
     expect(await compare('cpu')).toEqual({ rms: 0, largest: 0 });
   });
 
   test('rounding is tolerable, values 5 % too large are not', async () => {
-    registerChanged(`rounding-${name}`, (values) => {
+    registerChanged(`rounding-${kind}`, (values) => {
       for (let i = 0; i < values.length; i++) values[i] = Math.fround(values[i]! * (1 + 1e-4 * (i % 3)));
     });
-    registerChanged(`large-${name}`, (values) => {
-      for (let i = 0; i < values.length; i++) values[i]! *= 1.05;
-    });
-    expect(isTolerable(await compare(`rounding-${name}`))).toBe(true);
-    expect(isTolerable(await compare(`large-${name}`))).toBe(false);
+    registerChanged(`large-${kind}`, enlarge);
+    expect(isTolerable(await compare(`rounding-${kind}`))).toBe(true);
+    expect(isTolerable(await compare(`large-${kind}`))).toBe(false);
   });
 
   test('one NaN in a tensor makes the difference infinite', async () => {
-    registerChanged(`nan-${name}`, (values) => {
+    registerChanged(`nan-${kind}`, (values) => {
       values[Math.floor(values.length / 2)] = Number.NaN;
     });
-    expect(await compare(`nan-${name}`)).toEqual({ rms: Infinity, largest: Infinity });
+    expect(await compare(`nan-${kind}`)).toEqual({ rms: Infinity, largest: Infinity });
   });
+});
+
+test('a network without a decoder, gen3d-base, is compared the same way', async () => {
+  const bundle = await findBundle('gen3d-base', [models]);
+  expect(await compareBundle(bundle, 'cpu')).toEqual({ rms: 0, largest: 0 });
+  registerChanged('large-gen3d-base', enlarge);
+  expect(isTolerable(await compareBundle(bundle, 'large-gen3d-base'))).toBe(false);
 });
 
 describe('the difference of two outputs', () => {

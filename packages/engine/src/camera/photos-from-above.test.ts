@@ -179,7 +179,7 @@ describe.each(Object.keys(objects))('a network that knows the %s exactly', (name
     object = await meshOf(field);
   });
 
-  test.each([0, 15, 30, 45])('keeps its volume and its colors in a photo from %i degrees above', async (pitch) => {
+  test.each([0, 20, 45])('keeps its volume and its colors in a photo from %i degrees above', async (pitch) => {
     const cutout = photographed(object, pitch * degree);
     const fitted = await fitCamera(field, cutout, { published, upright: false, anyYaw: false });
     expect(fitted.overlap).toBeGreaterThan(0.95);

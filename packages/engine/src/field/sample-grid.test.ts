@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { EngineError } from '../base/errors.js';
 import { bundleOfKind, loadBundle } from '../bundle/load-bundle.js';
 import { paintCutout } from '../photo/cutout.fixture.js';
@@ -68,11 +68,12 @@ const lamp = paintCutout(256, (u, v) => {
   return [180, 120, 60, shade || pole || legs ? 255 : 0];
 });
 
-async function columns(): Promise<CameralessField> {
+let columns: CameralessField;
+beforeAll(async () => {
   const bundle = await loadBundle(join(import.meta.dirname, '../../../../models/gen3d-base'));
   const networks = await columnsKind.open(bundleOfKind(bundle, 'reconstruction'));
-  return networks.encode(lamp).finally(() => networks.release());
-}
+  columns = await networks.encode(lamp).finally(() => networks.release());
+});
 
 describe('from coarse to fine, the surface is that of the dense grid', () => {
   describe.each([0.5, 1.2, 3])('with parts %f cells thin', (cells) => {
@@ -91,7 +92,7 @@ describe('from coarse to fine, the surface is that of the dense grid', () => {
   });
 
   test('the columns of a network, which are clamped except around the surface', async () => {
-    await expectDenseSurface(await columns(), 96);
+    await expectDenseSurface(columns, 96);
   });
 
   test('a field that is dense up to its bounds and beyond', async () => {
@@ -113,7 +114,7 @@ describe('at 256 cells', () => {
   );
 
   test('at most 12 % of the samples are evaluated for the columns of a network, whose bounds are tight', async () => {
-    expect(shareOf(await sampleGrid(await columns(), 256))).toBeLessThan(0.12);
+    expect(shareOf(await sampleGrid(columns, 256))).toBeLessThan(0.12);
   });
 
   test('at most 12 % of the samples are evaluated for a triplane and a network with random weights', async () => {

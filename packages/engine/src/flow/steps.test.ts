@@ -52,6 +52,11 @@ async function fieldOf(name: 'sphere' | 'chair', change?: Partial<StepsManifest[
   return encode(await cutoutOf(name));
 }
 
+let fields: Record<'sphere' | 'chair', CameralessField>;
+beforeAll(async () => {
+  fields = { sphere: await fieldOf('sphere'), chair: await fieldOf('chair') };
+});
+
 /** Signed distances, negative inside, as in the fixture's train.py. */
 const distanceTo = {
   sphere: (x: number, y: number, z: number) => Math.hypot(x, y, z) - 0.7,
@@ -98,12 +103,12 @@ async function agreement(field: CameralessField, name: 'sphere' | 'chair'): Prom
 }
 
 test.each(['sphere', 'chair'] as const)('the photo of a %s becomes its shape', async (name) => {
-  expect(await agreement(await fieldOf(name), name)).toBeGreaterThan(0.97);
+  expect(await agreement(fields[name], name)).toBeGreaterThan(0.97);
 });
 
 test('the same photo and seed give the same shape, and another seed gives it from other latents', async () => {
   const { points } = knownPoints('chair');
-  const first = await valuesAt(await fieldOf('chair'), points);
+  const first = await valuesAt(fields.chair, points);
   expect(await valuesAt(await fieldOf('chair'), points)).toEqual(first);
   const { sampler } = (await bundleWith()).manifest.decoder;
   const other = await fieldOf('chair', { sampler: { ...sampler, seed: 1 } });
@@ -113,15 +118,15 @@ test('the same photo and seed give the same shape, and another seed gives it fro
 
 test('the sign of the field is found on the faces of the box, unless the manifest states it', async () => {
   const { points } = knownPoints('sphere');
-  const found = await valuesAt(await fieldOf('sphere'), points);
+  const found = await valuesAt(fields.sphere, points);
   expect(await valuesAt(await fieldOf('sphere', { inside: 'below' }), points)).toEqual(found);
   const stated = await valuesAt(await fieldOf('sphere', { inside: 'above' }), points);
   expect(stated).toEqual(found.map((density) => -density));
 });
 
-test('at 256 cells, at most 6 % of the samples of a chair are evaluated', async () => {
-  const { evaluations } = await sampleGrid(await fieldOf('chair'), 256);
-  expect(evaluations / 256 ** 3).toBeLessThan(0.06);
+test('at 128 cells, at most 12 % of the samples of a chair are evaluated', async () => {
+  const { evaluations } = await sampleGrid(fields.chair, 128);
+  expect(evaluations / 128 ** 3).toBeLessThan(0.12);
 });
 
 test('an aborted photo ends before the next step', async () => {

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import type { Cutout } from '../base/image.js';
 import type { TexturedMesh, TriangleMesh } from '../base/mesh.js';
 import { inflate } from '../field/inflate.js';
@@ -73,12 +73,9 @@ describe.each(shapes)('unwrapping %s', (_, shape) => {
 
   test('splits vertices only on seams, without moving them', async () => {
     const mesh = unwrap(closed, vertexNormals(closed), camera, textureSize);
-    mesh.indices.forEach((vertex, i) => {
-      const original = closed.indices[i]!;
-      expect(mesh.positions.subarray(3 * vertex, 3 * vertex + 3)).toEqual(
-        closed.positions.subarray(3 * original, 3 * original + 3),
-      );
-    });
+    const isMoved = (vertex: number, i: number) =>
+      [0, 1, 2].some((axis) => mesh.positions[3 * vertex + axis] !== closed.positions[3 * closed.indices[i]! + axis]);
+    expect(mesh.indices.filter(isMoved)).toHaveLength(0);
     expect(mesh.positions.length).toBeLessThan(1.6 * closed.positions.length);
   });
 });
@@ -130,10 +127,12 @@ async function bakedBall(cutout: Cutout) {
 describe('the base color texture', () => {
   const red = [200, 30, 30] as const;
   const blue = [30, 30, 200] as const;
-  const twoHalves = paintCutout(256, (u, v) => [...(u < 0 ? red : blue), Math.hypot(u, v) < 0.8 ? 255 : 0]);
+  let colorAt: Awaited<ReturnType<typeof bakedBall>>;
+  beforeAll(async () => {
+    colorAt = await bakedBall(paintCutout(256, (u, v) => [...(u < 0 ? red : blue), Math.hypot(u, v) < 0.8 ? 255 : 0]));
+  });
 
-  test("has the photo's left and right on the left and right of the visible side", async () => {
-    const colorAt = await bakedBall(twoHalves);
+  test("has the photo's left and right on the left and right of the visible side", () => {
     for (const [direction, wanted] of [
       [-0.5, red],
       [0.5, blue],
@@ -144,8 +143,7 @@ describe('the base color texture', () => {
     }
   });
 
-  test('continues the same colors on the far side', async () => {
-    const colorAt = await bakedBall(twoHalves);
+  test('continues the same colors on the far side', () => {
     for (const [direction, wanted] of [
       [-0.5, red],
       [0.5, blue],
@@ -161,7 +159,7 @@ describe('the base color texture', () => {
     const ringed = paintCutout(256, (u, v) =>
       Math.hypot(u, v) < 0.85 ? [...red, Math.hypot(u, v) < 0.8 ? 255 : 0] : [255, 255, 255, 0],
     );
-    const colorAt = await bakedBall(ringed);
+    const ringedColorAt = await bakedBall(ringed);
     for (const direction of [
       [1, 0, 0],
       [-1, 0, 0],
@@ -169,7 +167,7 @@ describe('the base color texture', () => {
       [0, -1, 0],
       [0.7, 0.7, 0],
     ] as const) {
-      expect(colorAt(direction[0], direction[1], 0)[1]).toBeLessThan(60);
+      expect(ringedColorAt(direction[0], direction[1], 0)[1]).toBeLessThan(60);
     }
   });
 });
