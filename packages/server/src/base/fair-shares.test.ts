@@ -17,6 +17,20 @@ test('one account takes at most half, and every other account still finds capaci
   expect(slots.free).toBe(0);
 });
 
+test('for short work, an account takes all that is free, and another one then has the next turn', async () => {
+  const places = new FairShares(2, { takesAll: true });
+  expect(takeAll(places, 'a')).toBe(2);
+  const order: string[] = [];
+  const waiting = ['a', 'a', 'b'].map(async (account) => {
+    await places.takeWhenAllowed(account, 1, never());
+    order.push(account);
+    places.giveBack(account);
+  });
+  places.giveBack('a');
+  await Promise.all(waiting);
+  expect(order).toEqual(['a', 'b', 'a']);
+});
+
 test('returned capacity can be taken again', () => {
   const slots = new FairShares(8);
   takeAll(slots, 'a');

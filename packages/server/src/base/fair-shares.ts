@@ -8,6 +8,8 @@ export interface FairSharesOptions {
   maxPerAccount?: number;
   /** How many callers of an account may wait. */
   maxWaiting?: number;
+  /** Lets an account take everything that is free: for work that soon ends, so that another account waits only that long. */
+  takesAll?: boolean;
 }
 
 /** Thrown to a caller whose account has as many others waiting as it may. */
@@ -27,12 +29,17 @@ export class FairShares {
   readonly #waiting = new Map<string, Waiting[]>();
   readonly #maxPerAccount: number;
   readonly #maxWaiting: number;
+  readonly #takesAll: boolean;
   #free: number;
 
-  constructor(capacity: number, { maxPerAccount = capacity, maxWaiting = 1_000 }: FairSharesOptions = {}) {
+  constructor(
+    capacity: number,
+    { maxPerAccount = capacity, maxWaiting = 1_000, takesAll = false }: FairSharesOptions = {},
+  ) {
     this.#free = capacity;
     this.#maxPerAccount = maxPerAccount;
     this.#maxWaiting = maxWaiting;
+    this.#takesAll = takesAll;
   }
 
   get free(): number {
@@ -44,7 +51,9 @@ export class FairShares {
   }
 
   mayTake(account: string, amount = 1): boolean {
-    return this.heldBy(account) + amount <= Math.min(this.#free, this.#maxPerAccount);
+    const held = this.heldBy(account);
+    const free = this.#takesAll ? held + this.#free : this.#free;
+    return held + amount <= Math.min(free, this.#maxPerAccount);
   }
 
   /** Returns the accounts that hold capacity and may not take this amount in addition. */

@@ -93,9 +93,9 @@ export class Children {
   }
 
   /** Decodes an untrusted image. @throws as `DecoderPool.decode` does */
-  async decode(image: Uint8Array, signal: AbortSignal): Promise<Uint8Array> {
+  async decode(image: Uint8Array, accountId: string, signal: AbortSignal): Promise<Uint8Array> {
     if (!this.#decoders) throw new Error('The decoders have not been started');
-    return this.#decoders.decode(image, signal);
+    return this.#decoders.decode(image, accountId, signal);
   }
 
   /** Returns the runner that can take the most further jobs, or undefined if none can take one. */

@@ -39,7 +39,7 @@ async function setUp({ slots = 8, fileTimeoutMs = 60_000 } = {}) {
       assets,
       children: {
         start: async () => testDevice,
-        decode: (image, signal) => decoders.decode(image, signal),
+        decode: (image, accountId, signal) => decoders.decode(image, accountId, signal),
         nextRunner: () => undefined,
         stop: async () => decoders.stop(),
       },

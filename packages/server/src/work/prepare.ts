@@ -69,7 +69,7 @@ export class Preparation {
     await this.#jobs.advance(job, 'PENDING', progress.preparing);
     const startedAt = performance.now();
     const image = await this.#load(held, fetch);
-    const prepared = await children.decode(image, abort.signal);
+    const prepared = await children.decode(image, job.account_id, abort.signal);
     abort.signal.throwIfAborted();
     await files.limit('storing the prepared image', inputs.replace(job.id, prepared));
     const prepareMs = Math.round(performance.now() - startedAt);

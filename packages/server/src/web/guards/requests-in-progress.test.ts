@@ -10,7 +10,8 @@ import { createMetricsApp } from '../app.js';
 import { Metrics } from '../metrics.js';
 import { countClients, maxInProgress, RequestsInProgress } from './requests-in-progress.js';
 
-const response = () => Object.assign(new EventEmitter(), { closed: false }) as unknown as Response & EventEmitter;
+const response = (complete = true) =>
+  Object.assign(new EventEmitter(), { closed: false, req: { complete } }) as unknown as Response & EventEmitter;
 
 /** Begins as many requests as the holder may. */
 function beginAll(requests: RequestsInProgress, holder: string): (Response & EventEmitter)[] {
@@ -59,6 +60,23 @@ test('clients without a key on however many addresses keep no caller and no prob
   }).toThrow(TooManyRequestsError);
   expect(held).toBeGreaterThan(200);
   for (const kind of ['caller', 'probe'] as const) send(kind, '198.51.100.1');
+});
+
+test('a client with no request takes the place of the oldest one that waits for its client, if all are taken', () => {
+  const requests = new RequestsInProgress({ total: 64, maxPerHolder: 64 });
+  const destroyed: number[] = [];
+  const waiting = Array.from({ length: 64 }, (_, index) => {
+    const one = Object.assign(response(index === 0), { destroy: () => destroyed.push(index) });
+    requests.begin(`holder ${index}`, one);
+    return one;
+  });
+  requests.begin('newcomer', response());
+  requests.begin('another', response());
+  // The server works on the first, so it is not closed.
+  expect(destroyed).toEqual([1, 2]);
+  expect(() => requests.begin('holder 9', response())).toThrow(TooManyRequestsError);
+  for (const one of waiting) one.emit('close');
+  expect(beginAll(requests, 'newcomer')).toHaveLength(31);
 });
 
 test('a request whose connection has closed is not counted', () => {

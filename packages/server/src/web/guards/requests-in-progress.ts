@@ -4,15 +4,21 @@ import { FairShares } from '../../base/fair-shares.js';
 import type { RateLimit } from '../../data/db/database.js';
 import { HttpError, TooManyRequestsError } from '../answers/responses.js';
 import { clientOf } from './client-address.js';
+import { waitsForClient } from './slow-clients.js';
 
 /**
  * Limits the requests in progress of one server: from their arrival until their response is closed, so also while they
  * wait for a slot, for the database or for their client. Each holder, a client or an account, has at most `maxPerHolder`,
  * and no more than stay free for the others. A server with a total below its number of connections can therefore always
  * accept another client: the other connections are idle and can be closed (`evictWaitingConnections`).
+ *
+ * Clients with many addresses can have all requests in progress, without sending their bodies or reading the responses.
+ * For a holder that has none, the oldest request that waits for its client is then closed.
  */
 export class RequestsInProgress {
   readonly #shares: FairShares;
+  /** The oldest first. */
+  readonly #responses = new Set<ServerResponse>();
 
   constructor({ total = maxRequestsInProgress, maxPerHolder = total }: { total?: number; maxPerHolder?: number }) {
     this.#shares = new FairShares(total, { maxPerAccount: maxPerHolder });
@@ -20,14 +26,27 @@ export class RequestsInProgress {
 
   /**
    * Counts a request of `holder` until its response is closed.
-   * @throws {TooManyRequestsError} if the holder has as many as it may
+   * @throws {TooManyRequestsError} if the holder has as many as it may, or all places are taken by requests that the
+   *   server works on
    */
   begin(holder: string, response: ServerResponse): void {
     // No event would follow.
     if (response.closed) throw new HttpError(400, 'invalid_request', 'the connection closed');
-    if (!this.#shares.mayTake(holder)) throw new TooManyRequestsError(retryAfterSeconds);
+    if (!this.#shares.mayTake(holder)) this.#makeRoomFor(holder);
     this.#shares.take(holder);
-    response.once('close', () => this.#shares.giveBack(holder));
+    this.#responses.add(response);
+    response.once('close', () => {
+      this.#responses.delete(response);
+      this.#shares.giveBack(holder);
+    });
+  }
+
+  #makeRoomFor(holder: string): void {
+    const slow = this.#shares.heldBy(holder) === 0 && [...this.#responses].find(waitsForClient);
+    if (!slow) throw new TooManyRequestsError(retryAfterSeconds);
+    // Its place is given back only when it has closed, so it must not be found again.
+    this.#responses.delete(slow);
+    slow.destroy();
   }
 }
 

@@ -1,3 +1,4 @@
+import { performance } from 'node:perf_hooks';
 import type { Response } from 'express';
 import { FairShares } from '../../base/fair-shares.js';
 import { HttpError } from '../answers/responses.js';

@@ -11,23 +11,16 @@ import { clientOf } from './client-address.js';
  * number of requests that may be in progress.
  */
 export function evictWaitingConnections(server: Server, max: () => number): void {
-  interface Exchange {
-    request?: IncomingMessage;
-    response?: ServerResponse;
-    client?: string;
-  }
-  /** By connection, in the order of their latest request. */
-  const exchanges = new Map<Socket, Exchange>();
-
-  const waitsForClient = (socket: Socket, { request, response }: Exchange) =>
-    !request?.complete || response?.writableEnded === true || socket.writableLength > 0;
+  /** The latest request of each connection, in the order of these requests. */
+  const exchanges = new Map<Socket, { response?: ServerResponse; client?: string }>();
 
   function evict(newcomer: Socket): void {
     const byClient = new Map<string, Socket[]>();
     let most: Socket[] = [];
     for (const [socket, exchange] of exchanges) {
-      if (socket === newcomer || !waitsForClient(socket, exchange)) continue;
-      exchange.client ??= clientOf(exchange.request ?? { socket, headers: {} });
+      const { response } = exchange;
+      if (socket === newcomer || (response && !waitsForClient(response))) continue;
+      exchange.client ??= clientOf(response?.req ?? { socket, headers: {} });
       const sockets = byClient.get(exchange.client) ?? [];
       sockets.push(socket);
       byClient.set(exchange.client, sockets);
@@ -44,9 +37,13 @@ export function evictWaitingConnections(server: Server, max: () => number): void
   });
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
     const { socket } = request;
-    if (exchanges.delete(socket)) exchanges.set(socket, { request, response });
+    if (exchanges.delete(socket)) exchanges.set(socket, { response });
   });
 }
+
+/** Whether a request waits for its client: to send the rest of it, or to receive the response. */
+export const waitsForClient = ({ req, writableEnded, socket }: ServerResponse): boolean =>
+  !req.complete || writableEnded || (socket?.writableLength ?? 0) > 0;
 
 /**
  * Closes connections whose client still sends a body `graceMs` after the response. Node keeps reading, so that the

@@ -30,41 +30,41 @@ const isPng = (bytes: Uint8Array) => Buffer.from(bytes).toString('latin1', 1, 4)
 
 test('one process decodes image after image', async () => {
   const pool = openPool();
-  expect(isPng(await pool.decode(ballPhoto(), never))).toBe(true);
+  expect(isPng(await pool.decode(ballPhoto(), 'account', never))).toBe(true);
   const { pids } = pool;
   expect(pids).toHaveLength(1);
-  await pool.decode(ballPhoto(), never);
+  await pool.decode(ballPhoto(), 'account', never);
   expect(pool.pids).toEqual(pids);
 });
 
 test('images are decoded concurrently up to the size of the lane', async () => {
   const pool = openPool({ ordinary: { size: 2 } });
-  const images = await Promise.all(Array.from({ length: 5 }, () => pool.decode(ballPhoto(), never)));
+  const images = await Promise.all(Array.from({ length: 5 }, () => pool.decode(ballPhoto(), 'account', never)));
   expect(images.every(isPng)).toBe(true);
   expect(pool.pids).toHaveLength(2);
 });
 
 test('a file that is not an image is image_invalid, and the process decodes the next one', async () => {
   const pool = openPool();
-  await expect(pool.decode(Buffer.from('<!doctype html>'), never)).rejects.toMatchObject({
+  await expect(pool.decode(Buffer.from('<!doctype html>'), 'account', never)).rejects.toMatchObject({
     code: 'image_invalid',
     message: expect.stringContaining('an HTML page'),
   });
   const { pids } = pool;
-  await pool.decode(ballPhoto(), never);
+  await pool.decode(ballPhoto(), 'account', never);
   expect(pool.pids).toEqual(pids);
 });
 
 test('an image that crashes its process twice is image_invalid, while another image is decoded', async () => {
   const pool = openPool({ ordinary: { size: 2 } });
-  const crashing = pool.decode(ballPhoto(), never);
+  const crashing = pool.decode(ballPhoto(), 'account', never);
   const refused = expect(crashing).rejects.toMatchObject({
     code: 'image_invalid',
     message: expect.stringContaining('crashed'),
   });
   const first = await nextPid(pool);
-  const other = pool.decode(ballPhoto(), never);
-  const pids = [...pool.pids];
+  const other = pool.decode(ballPhoto(), 'account', never);
+  const pids = [first, await nextPid(pool, [first])];
   process.kill(first, 'SIGSEGV');
   process.kill(await nextPid(pool, pids), 'SIGSEGV');
   await refused;
@@ -73,31 +73,42 @@ test('an image that crashes its process twice is image_invalid, while another im
 
 test('an image whose process was killed once is decoded by another process', async () => {
   const pool = openPool();
-  const decoded = pool.decode(ballPhoto(), never);
+  const decoded = pool.decode(ballPhoto(), 'account', never);
   process.kill(await nextPid(pool), 'SIGKILL');
   expect(isPng(await decoded)).toBe(true);
 });
 
 test('an idle process that was killed does not affect the next image', async () => {
   const pool = openPool();
-  await pool.decode(ballPhoto(), never);
+  await pool.decode(ballPhoto(), 'account', never);
   process.kill(pool.pids[0]!, 'SIGKILL');
-  expect(isPng(await pool.decode(ballPhoto(), never))).toBe(true);
+  expect(isPng(await pool.decode(ballPhoto(), 'account', never))).toBe(true);
 });
 
 test('an image that takes too much CPU time is image_invalid', async () => {
   const limits = { maxPixels: 100e6, maxMemoryBytes: 512 * mebibyte, maxRssBytes: 768 * mebibyte, maxCpuMs: 1 };
   const pool = openPool({ ordinary: { limits } });
   const image = await worstEncodings['an interlaced PNG of 16 bits'](3_000);
-  await expect(pool.decode(image, never)).rejects.toMatchObject({
+  await expect(pool.decode(image, 'account', never)).rejects.toMatchObject({
     code: 'image_invalid',
     message: expect.stringContaining('more than 0.001 s of CPU time'),
   });
 });
 
+test("an account's image waits for one image of another account, however many of these arrived before it", async () => {
+  const pool = openPool({ ordinary: { size: 1 } });
+  const order: string[] = [];
+  const decode = async (account: string) => {
+    await pool.decode(ballPhoto(), account, never);
+    order.push(account);
+  };
+  await Promise.all(['a', 'a', 'a', 'a', 'b'].map(decode));
+  expect(order).toEqual(['a', 'a', 'b', 'a', 'a']);
+});
+
 test('a process that does not respond is replaced, and the image is not invalid', async () => {
   const pool = openPool({ ordinary: { timeoutMs: 500 } });
-  const decoded = pool.decode(ballPhoto(), never);
+  const decoded = pool.decode(ballPhoto(), 'account', never);
   const broken = expect(decoded).rejects.toThrow('the image decoder did not respond within 0.5 s');
   const pid = await nextPid(pool);
   process.kill(pid, 'SIGSTOP');
@@ -117,7 +128,7 @@ function isAlive(pid: number): boolean {
 test.each(Object.entries(worstEncodings))('%s beyond the memory limit is image_too_large', async (_, encode) => {
   const limits = { maxPixels: 100e6, maxMemoryBytes: 20 * mebibyte, maxRssBytes: 768 * mebibyte, maxCpuMs: 60_000 };
   const pool = openPool({ ordinary: { limits }, large: { limits } });
-  await expect(pool.decode(await encode(2_500), never)).rejects.toMatchObject({
+  await expect(pool.decode(await encode(2_500), 'account', never)).rejects.toMatchObject({
     code: 'image_too_large',
     message: expect.stringContaining('more than 20 MiB of memory'),
   });
@@ -127,7 +138,7 @@ test('the memory limit also applies to an image that needs more than its header 
   const limits = { maxPixels: 100e6, maxMemoryBytes: 512 * mebibyte, maxRssBytes: 110 * mebibyte, maxCpuMs: 60_000 };
   const pool = openPool({ ordinary: { limits }, large: { limits } });
   const image = await worstEncodings['an interlaced PNG of 16 bits'](3_000);
-  await expect(pool.decode(image, never)).rejects.toMatchObject({
+  await expect(pool.decode(image, 'account', never)).rejects.toMatchObject({
     code: 'image_too_large',
     message: expect.stringContaining('memory'),
   });
@@ -136,7 +147,7 @@ test('the memory limit also applies to an image that needs more than its header 
 test('an image beyond the ordinary limits is decoded under the higher ones, and its process ends', async () => {
   const limits = { maxPixels: 1_000, maxMemoryBytes: mebibyte, maxRssBytes: 768 * mebibyte, maxCpuMs: 60_000 };
   const pool = openPool({ ordinary: { limits } });
-  expect(isPng(await pool.decode(ballPhoto(), never))).toBe(true);
+  expect(isPng(await pool.decode(ballPhoto(), 'account', never))).toBe(true);
   expect(pool.pids).toHaveLength(1);
 });
 
@@ -157,7 +168,7 @@ test.runIf(process.platform === 'linux')('a decoder process has no secrets in it
     delete process.env.AWS_SECRET_ACCESS_KEY;
   });
   const pool = openPool();
-  await pool.decode(ballPhoto(), never);
+  await pool.decode(ballPhoto(), 'account', never);
   const environment = readFileSync(`/proc/${pool.pids[0]}/environ`, 'latin1').split('\0').filter(Boolean);
   const names = environment.map((entry) => entry.split('=')[0]);
   expect(names).toContain('PATH');
@@ -169,7 +180,7 @@ test.runIf(process.platform === 'linux')('a decoder process has no secrets in it
 test.runIf(process.platform === 'linux')('the kernel limits the memory and the CPU time of a decoder', async () => {
   const limits = { maxPixels: 100e6, maxMemoryBytes: mebibyte, maxRssBytes: 300 * mebibyte, maxCpuMs: 30_000 };
   const pool = openPool({ ordinary: { limits } });
-  await pool.decode(ballPhoto(), never);
+  await pool.decode(ballPhoto(), 'account', never);
   const limitsOf = readFileSync(`/proc/${pool.pids[0]}/limits`, 'utf8');
   expect(limitsOf).toMatch(/^Max cpu time +120 +120 /m);
   expect(limitsOf).toMatch(new RegExp(`^Max data size +${556 * mebibyte} +${556 * mebibyte} `, 'm'));

@@ -1,5 +1,6 @@
 import { availableParallelism, constants } from 'node:os';
 import { EngineError, ExitError, needsTooMuchMemory } from '@gen3d/engine/rpc';
+import { FairShares } from '../../base/fair-shares.js';
 import { JobFailure } from '../../data/jobs/failures.js';
 import { TemporaryFailure, WrongResultError } from '../stage-failures.js';
 import { Decoder, type DecoderOptions } from './decoder.js';
@@ -55,16 +56,16 @@ export class DecoderPool {
 
   /**
    * Resolves with the image as a PNG of upright sRGB with 8 bits per channel and sides of at most 2048 pixels, with alpha
-   * if it is needed. This process makes the PNG, so nothing that a decoder returns reaches another decoder.
+   * if it is needed. Accounts take turns. This process makes the PNG, so nothing that a decoder returns reaches another decoder.
    * @throws {JobFailure} image_invalid or image_too_large
    * @throws {TemporaryFailure} when no process can be started
    */
-  async decode(image: Uint8Array, signal: AbortSignal): Promise<Uint8Array> {
+  async decode(image: Uint8Array, accountId: string, signal: AbortSignal): Promise<Uint8Array> {
     try {
-      return await encodePng(await decodeIn(this.#ordinary, image, signal));
+      return await encodePng(await decodeIn(this.#ordinary, image, accountId, signal));
     } catch (error) {
       if (!(error instanceof JobFailure && error.code === 'image_too_large')) throw error;
-      return encodePng(await decodeIn(this.#large, image, signal));
+      return encodePng(await decodeIn(this.#large, image, accountId, signal));
     }
   }
 
@@ -88,10 +89,10 @@ export class DecoderPool {
 const crashed = 'The image decoder crashed on this image.';
 const advice = 'Save it again, for example as a PNG or JPEG.';
 
-async function decodeIn(lane: Lane, image: Uint8Array, signal: AbortSignal): Promise<RawImage> {
+async function decodeIn(lane: Lane, image: Uint8Array, accountId: string, signal: AbortSignal): Promise<RawImage> {
   for (let isRetry = false; ; isRetry = true) {
     try {
-      return await lane.decode(image, signal);
+      return await lane.decode(image, accountId, signal);
     } catch (error) {
       if (error instanceof EngineError) throw new JobFailure(error.code, error.message);
       if (error instanceof WrongResultError) {
@@ -129,31 +130,26 @@ async function throwFinal(exit: ExitError, { limits, sandbox }: LaneOptions, isR
 const isKill = (name: 'SIGKILL' | 'SIGTERM', { code, signal }: ExitError): boolean =>
   signal === name || code === 128 + constants.signals[name];
 
-/** Decoder processes with the same limits. Images wait in order of arrival. */
+/** Decoder processes with the same limits. Waiting images are decoded in the order of their arrival, of one account after the other. */
 class Lane {
   readonly #decoders = new Map<Decoder, NodeJS.Timeout | undefined>();
-  readonly #waiting: (() => void)[] = [];
-  #busy = 0;
+  readonly #places: FairShares;
 
-  constructor(readonly options: LaneOptions) {}
+  constructor(readonly options: LaneOptions) {
+    this.#places = new FairShares(options.size, { takesAll: true });
+  }
 
   get pids(): number[] {
     return [...this.#decoders.keys()].flatMap(({ pid }) => pid ?? []);
   }
 
-  async decode(image: Uint8Array, signal: AbortSignal): Promise<RawImage> {
-    const { size, timeoutMs } = this.options;
-    if (this.#busy >= size) await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    else this.#busy++;
+  async decode(image: Uint8Array, accountId: string, signal: AbortSignal): Promise<RawImage> {
+    await this.#places.takeWhenAllowed(accountId, 1, signal);
     try {
-      signal.throwIfAborted();
       const decoder = this.#take();
-      return await decoder.decode(image, timeoutMs).finally(() => this.#giveBack(decoder));
+      return await decoder.decode(image, this.options.timeoutMs).finally(() => this.#giveBack(decoder));
     } finally {
-      // Pass the slot to the next image that waits, if any.
-      const next = this.#waiting.shift();
-      if (next) next();
-      else this.#busy--;
+      this.#places.giveBack(accountId);
     }
   }
 

@@ -117,6 +117,6 @@ test('the end of the process is its exit status', async () => {
 test('an image with a wrong result in two processes is image_invalid', async () => {
   const pool = new DecoderPool({ ordinary: options });
   onTestFinished(() => pool.stop());
-  const decoding = pool.decode(await imageFor('garbage of any length'), new AbortController().signal);
+  const decoding = pool.decode(await imageFor('garbage of any length'), 'account', new AbortController().signal);
   await expect(decoding).rejects.toMatchObject({ code: 'image_invalid', message: expect.stringContaining('crashed') });
 });
