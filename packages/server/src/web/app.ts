@@ -1,5 +1,4 @@
 import express, { type Express, type RequestHandler, Router } from 'express';
-import helmet from 'helmet';
 import type { Logger } from 'pino';
 import { routineLevel } from '../base/log.js';
 import type { Config } from '../config.js';
@@ -17,6 +16,7 @@ import { ownHostsOnly, requireHost } from './guards/host.js';
 import { requestLimit, sandboxLimit } from './guards/rate-limit.js';
 import { requestLog } from './guards/request-log.js';
 import { countClients, maxInProgress, RequestsInProgress } from './guards/requests-in-progress.js';
+import { securityHeaders } from './guards/security-headers.js';
 import { closeUnreadBodies } from './guards/slow-clients.js';
 import { type Metrics, metricsText } from './metrics.js';
 import { type Guards, mount } from './mount.js';
@@ -49,7 +49,7 @@ export function createApp(services: Services): Express {
   app.use(closeUnreadBodies(unreadBodyGraceMs));
   // Responses are data, which browsers must not execute, frame or sniff.
   app.use(
-    helmet({
+    securityHeaders({
       contentSecurityPolicy: { useDefaults: false, directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] } },
       // The operator's other hosts may use plain http.
       strictTransportSecurity: { includeSubDomains: false },
@@ -163,7 +163,7 @@ export function createMetricsApp(services: {
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
-  app.use(helmet({ strictTransportSecurity: false }));
+  app.use(securityHeaders({ strictTransportSecurity: false }));
   app.use(requireHost);
   app.use(ownHostsOnly({ ...services.config, host: services.config.metricsHost }));
   app.use(countClients('probe', services.config.rateLimit));
