@@ -12,10 +12,14 @@ import { makeFolder, replaceFile, syncFolder } from '@gen3d/engine/files';
  */
 export async function writeDurably(path: string, bytes: Uint8Array, mode?: number): Promise<void> {
   const folder = dirname(path);
-  await makeFolder(folder);
   const draft = join(folder, `.${basename(path)}.${randomBytes(6).toString('hex')}`);
+  const openDraft = () => open(draft, 'wx', mode);
   try {
-    const file = await open(draft, 'wx', mode);
+    const file = await openDraft().catch(async (error: unknown) => {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+      await makeFolder(folder);
+      return openDraft();
+    });
     try {
       await file.writeFile(bytes);
       await file.sync();
