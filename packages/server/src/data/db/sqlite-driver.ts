@@ -31,6 +31,8 @@ export class SqliteWalDriver implements Driver {
   readonly #outage: Outage | undefined;
   readonly #reportDamage: ((error: unknown) => void) | undefined;
   readonly #statements = new Map<string, Statement>();
+  /** Kysely remembers every connection weakly, so a new one for each query would burden the garbage collector. */
+  readonly #idle: Connection[] = [];
   /** Resolves when the last queued write has ended. */
   #lastWrite: Promise<void> = Promise.resolve();
   /** Resolves when the open transaction of this process has ended. */
@@ -46,10 +48,12 @@ export class SqliteWalDriver implements Driver {
   async init(): Promise<void> {}
 
   async acquireConnection(): Promise<Connection> {
-    return new Connection((query) => this.#execute(query));
+    return this.#idle.pop() ?? new Connection((query) => this.#execute(query));
   }
 
-  async releaseConnection(): Promise<void> {}
+  async releaseConnection(connection: Connection): Promise<void> {
+    this.#idle.push(connection);
+  }
 
   /** Begins an immediate transaction: a deferred one that reads, then writes, can fail with SQLITE_BUSY at once. */
   async beginTransaction(connection: Connection): Promise<void> {
@@ -90,7 +94,7 @@ export class SqliteWalDriver implements Driver {
 
   async #execute(query: CompiledQuery): Promise<QueryResult<unknown>> {
     const deadline = performance.now() + lockTimeoutMs;
-    if (await whileBusy(async () => this.#prepare(query.sql).isRead, deadline)) return this.#read(query, deadline);
+    if (await whileBusy(() => this.#prepare(query.sql).isRead, deadline)) return this.#read(query, deadline);
     let result: QueryResult<unknown> = { rows: [] };
     const endWrite = await this.#write(() => {
       result = this.#run(query);
@@ -117,7 +121,7 @@ export class SqliteWalDriver implements Driver {
     });
     await before;
     try {
-      await whileBusy(async () => statement(), deadline);
+      await whileBusy(statement, deadline);
     } catch (error) {
       end();
       if (error instanceof DatabaseLockedError) this.#outage?.failed(error);
@@ -168,7 +172,7 @@ class Connection implements DatabaseConnection {
 }
 
 /** Retries `work` while another process holds the lock. @throws {DatabaseLockedError} after the deadline */
-async function whileBusy<T>(work: () => Promise<T>, deadline: number): Promise<T> {
+async function whileBusy<T>(work: () => T | Promise<T>, deadline: number): Promise<T> {
   for (let tries = 0; ; tries++) {
     try {
       return await work();
