@@ -81,7 +81,7 @@ export class ApiKeys {
   async find(db: Queryable, apiKey: string): Promise<{ id: string; account_id: string } | undefined> {
     const found = await this.#keyRing.search(purpose, async (key) => {
       const hash = hmac(key, apiKey);
-      const [row] = await keyWithHash(db, { hash: hash.toString('hex') });
+      const [row] = (await keyWithHash(db, { hash: hash.toString('hex') })).rows;
       // The index lookup is not constant-time, but it sees only an HMAC, so its timing reveals nothing about the key.
       return row && timingSafeEqual(Buffer.from(row.hash, 'hex'), hash) ? { row, key } : undefined;
     });

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
-import { newAccount, temporaryDatabase } from '../../../test/kit.js';
+import { newAccount, newJob, temporaryDatabase } from '../../../test/kit.js';
 import { KeyRing } from '../../base/server-key.js';
 import { dayMs } from '../../base/time.js';
 import { transaction } from '../db/transaction.js';
 import { deleteAccount } from './accounts.js';
 import { ApiKeys, listKeys, revokeKey } from './api-keys.js';
 import { DashboardTokens } from './dashboard-tokens.js';
-import { AccountDeletedError, countJob, QuotaError, quotas } from './quotas.js';
+import { AccountDeletedError, QuotaError, quotas } from './quotas.js';
 
 const keyRing = new KeyRing([Buffer.alloc(32, 1)]);
 
@@ -74,7 +74,7 @@ test('a job of an account that is deleted meanwhile is refused for that reason, 
   const db = await temporaryDatabase();
   const account = await newAccount(db);
   await transaction(db, (trx) => deleteAccount(trx, account, 1_000));
-  await expect(countJob(db, account, 10, 2_000)).rejects.toThrow(AccountDeletedError);
+  await expect(newJob(db, account)).rejects.toThrow(AccountDeletedError);
 });
 
 test('links and sessions that were made while the clock was days ahead are not valid', async () => {

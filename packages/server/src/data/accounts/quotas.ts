@@ -2,7 +2,6 @@ import { sql } from 'kysely';
 import { cached } from '../../base/cached.js';
 import { dayMs } from '../../base/time.js';
 import type { Queryable } from '../db/database.js';
-import { type Parameters, prepared } from '../db/prepared.js';
 import type { Time } from '../db/time.js';
 
 /**
@@ -49,35 +48,10 @@ export class AccountDeletedError extends Error {
 }
 
 /** Numbers the days in UTC, in an expression that both SQLite and PostgreSQL understand. */
-const dayOf = (now: Time) => sql<number>`cast(${now} as bigint) / ${sql.lit(dayMs)}`;
+export const dayOf = (now: Time) => sql<number>`cast(${now} as bigint) / ${sql.lit(dayMs)}`;
 
 /** Returns how many jobs the account has created today, which is since midnight in UTC. */
 export const jobsOfToday = (now: Time) => sql<number>`case when jobs_day = ${dayOf(now)} then jobs_of_day else 0 end`;
-
-/**
- * Counts a new job of the account, and locks the account's row until the transaction ends. Requests that another one then
- * overtakes count, too.
- * @throws {QuotaError} if the account has created `max` jobs today
- * @throws {AccountDeletedError} if it was deleted since its key was checked
- */
-export async function countJob(trx: Queryable, accountId: string, max: number, now: Time): Promise<void> {
-  const [counted] = await countedJob(trx, { accountId, max, now });
-  if (counted) return;
-  const account = trx.selectFrom('accounts').select('deleted_at').where('id', '=', accountId);
-  const { deleted_at } = await account.executeTakeFirstOrThrow();
-  throw deleted_at === null ? tooManyToday(max) : new AccountDeletedError();
-}
-
-const countedJob = prepared((trx, parameter: Parameters<{ accountId: string; max: number; now: Time }>) => {
-  const now = parameter('now');
-  return trx
-    .updateTable('accounts')
-    .set({ jobs_day: dayOf(now), jobs_of_day: sql`${jobsOfToday(now)} + 1` })
-    .where('id', '=', parameter('accountId'))
-    .where(jobsOfToday(now), '<', parameter('max'))
-    .where('deleted_at', 'is', null)
-    .returning('id');
-});
 
 export function tooManyToday(max: number): QuotaError {
   const message = `This account has created ${max.toLocaleString('en')} jobs today, which is its limit. Try again after midnight UTC`;

@@ -47,7 +47,24 @@ test('the photos of models that were kept before they had a column of their own 
   await ended({ status: 'SUCCEEDED', prepared: 0 });
   await ended({ status: 'FAILED', prepared: 1 });
   await sql`alter table jobs drop column photo_kept`.execute(db);
+  await sql`alter table accounts drop column open_at_most`.execute(db);
   await sql`delete from kysely_migration where name >= '0003_kept_photos'`.execute(db);
   await migrate(db);
   expect(await db.selectFrom('jobs').select('id').where('photo_kept', '=', 1).execute()).toEqual([{ id: kept }]);
+});
+
+test('unfinished jobs of an older version count toward the limit of their account', async () => {
+  const db = openDatabase(await emptyDatabase());
+  onTestFinished(() => db.destroy());
+  await migrate(db);
+  const [account, other] = [await newAccount(db), await newAccount(db)];
+  for (const finished_at of [null, null, 1]) await newJob(db, account, { finished_at });
+  await sql`alter table accounts drop column open_at_most`.execute(db);
+  await sql`delete from kysely_migration where name >= '0006_bound_on_open_jobs'`.execute(db);
+  await migrate(db);
+  const accounts = await db.selectFrom('accounts').select(['id', 'open_at_most']).orderBy('open_at_most').execute();
+  expect(accounts).toEqual([
+    { id: other, open_at_most: 0 },
+    { id: account, open_at_most: 2 },
+  ]);
 });

@@ -16,9 +16,9 @@ test('a prepared query is built once, and each execution has its own values, als
       .where('sandbox', '=', parameter('sandbox'))
       .where('id', '=', parameter('id'));
   });
-  expect(await find(db, { id: ann, sandbox: 0 })).toEqual([{ id: ann }]);
-  expect(await find(db, { id: ann, sandbox: 1 })).toEqual([]);
-  expect(await transaction(db, (trx) => find(trx, { id: bob, sandbox: 0 }))).toEqual([{ id: bob }]);
+  expect((await find(db, { id: ann, sandbox: 0 })).rows).toEqual([{ id: ann }]);
+  expect((await find(db, { id: ann, sandbox: 1 })).rows).toEqual([]);
+  expect((await transaction(db, (trx) => find(trx, { id: bob, sandbox: 0 }))).rows).toEqual([{ id: bob }]);
   expect(built).toBe(1);
 });
 
@@ -33,9 +33,9 @@ test('a query depends on which values are given, and an expression among them be
       .where('name', 'like', 'test %')
       .limit(parameter('limit')),
   );
-  expect(await find(db, { limit: 10 })).toHaveLength(2);
-  expect(await find(db, { limit: 10, id: bob })).toEqual([{ id: bob }]);
+  expect((await find(db, { limit: 10 })).rows).toHaveLength(2);
+  expect((await find(db, { limit: 10, id: bob })).rows).toEqual([{ id: bob }]);
   const idOf = (id: string) => sql<string>`(select id from accounts where id = ${id})`;
-  expect(await find(db, { limit: 10, id: idOf(ann) })).toEqual([{ id: ann }]);
-  expect(await find(db, { limit: 10, id: idOf(bob) })).toEqual([{ id: bob }]);
+  expect((await find(db, { limit: 10, id: idOf(ann) })).rows).toEqual([{ id: ann }]);
+  expect((await find(db, { limit: 10, id: idOf(bob) })).rows).toEqual([{ id: bob }]);
 });

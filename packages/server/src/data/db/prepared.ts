@@ -1,4 +1,4 @@
-import { type Compilable, type CompiledQuery, type Expression, type RawBuilder, sql } from 'kysely';
+import { type Compilable, type CompiledQuery, type Expression, type QueryResult, type RawBuilder, sql } from 'kysely';
 import { type DatabaseKind, kindOf, type Queryable } from './database.js';
 
 /** Stands for a value that each execution gives. */
@@ -17,17 +17,17 @@ class Parameter {
  * const nameOf = prepared((db, parameter: Parameters<{ id: string }>) =>
  *   db.selectFrom('accounts').select('name').where('id', '=', parameter('id')),
  * );
- * const [account] = await nameOf(db, { id });
+ * const { rows } = await nameOf(db, { id });
  */
 export function prepared<Values extends object, Row>(
   build: (db: Queryable, parameter: Parameters<Values>, given: readonly (keyof Values)[]) => Compilable<Row>,
-): (db: Queryable, values: Values) => Promise<Row[]> {
+): (db: Queryable, values: Values) => Promise<QueryResult<Row>> {
   const queries = new Map<DatabaseKind, Map<string, CompiledQuery<Row>>>();
-  return async (db, values) => {
+  return (db, values) => {
     const given = Object.keys(values) as (keyof Values)[];
     if (given.some((name) => isExpression(values[name]))) {
       const parameter = ((name) => sql`${values[name]}`) as Parameters<Values>;
-      return (await db.executeQuery(build(db, parameter, given).compile())).rows;
+      return db.executeQuery(build(db, parameter, given).compile());
     }
     const kind = kindOf(db);
     const ofKind = queries.get(kind) ?? new Map<string, CompiledQuery<Row>>();
@@ -38,7 +38,7 @@ export function prepared<Values extends object, Row>(
     const parameters = query.parameters.map((value) =>
       value instanceof Parameter ? values[value.name as keyof Values] : value,
     );
-    return (await db.executeQuery<Row>({ ...query, parameters })).rows;
+    return db.executeQuery<Row>({ ...query, parameters });
   };
 }
 

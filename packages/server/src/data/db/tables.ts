@@ -18,6 +18,11 @@ export interface Tables {
     /** The last day on which the account created a job, and how many it created then; see accounts/quotas.ts. */
     jobs_day: Generated<number>;
     jobs_of_day: Generated<number>;
+    /**
+     * An upper bound on the number of its unfinished jobs. Counts every new job; only at the limit, it is set to the number
+     * of unfinished jobs. So creating a job does not have to count them, and no change of a job has to update it.
+     */
+    open_at_most: Generated<number>;
     /** The time in the id of its last event, or 0; see webhooks/job-events.ts. */
     last_event_at: Generated<number>;
     /** When an API key was last revoked, or 0. */

@@ -46,13 +46,13 @@ export async function oldestOpenJob(db: Queryable): Promise<number | undefined> 
   return row?.created_at;
 }
 
-/** Counts what quotas limit: the account's jobs of today, its unfinished jobs up to a limit, and its unrevoked keys. */
-export function quotaUse(db: Queryable, accountId: string, maxOpenJobs: number) {
+/** Counts what quotas limit: the account's jobs of today, its unfinished jobs, and its unrevoked keys. */
+export function quotaUse(db: Queryable, accountId: string) {
   return db
     .selectFrom('accounts')
     .select([
       jobsOfToday(currentTime(db)).as('today'),
-      openJobs(db, accountId, maxOpenJobs).as('open'),
+      openJobs(db, accountId).as('open'),
       keysInUse(db, accountId).as('keys'),
     ])
     .where('id', '=', accountId)

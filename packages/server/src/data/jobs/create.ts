@@ -9,7 +9,7 @@ import {
   tooManyToday,
   tooManyWithoutModel,
 } from '../accounts/quotas.js';
-import type { Db } from '../db/database.js';
+import type { Db, Queryable } from '../db/database.js';
 import type { GroupCommit } from '../db/group-commit.js';
 import { type Parameters, prepared } from '../db/prepared.js';
 import type { Time } from '../db/time.js';
@@ -18,9 +18,18 @@ import type { InputStore } from '../inputs/input-store.js';
 import { recordTaskUpdated } from '../webhooks/outbox.js';
 import { truncatedType, unsupportedType } from './failures.js';
 import { storedOptions } from './job-options.js';
-import { enqueueJob, findByOrigin, insertJob, type JobOrigin, labelColumns, storedKey } from './job-store.js';
+import {
+  enqueueJob,
+  findByOrigin,
+  initialState,
+  insertJob,
+  type JobOrigin,
+  labelColumns,
+  type NewJob,
+  storedKey,
+} from './job-store.js';
 import { availableBalance } from './reservations.js';
-import { hasOpenJobs } from './turn.js';
+import { countOpenJobs } from './turn.js';
 
 // Creates jobs. Once a request has its 202, the job, its first event and its image survive `kill -9`: the image is
 // stored first, then one transaction writes the row and the event. An image without a row is swept; a row without an
@@ -137,20 +146,21 @@ export async function acceptJob(
   const tooMany = () => new TooManyOpenJobsError(`Account ${accountId} has ${maxOpenJobs} unfinished jobs`);
   const reserved = await estimate();
   const minBalance = toMicroUsd(limits.minBalanceUsd);
-  const [account] = await accountOf(db, {
+  const found = await accountOf(db, {
     accountId,
     now,
     ...(retryOf === null ? { key } : { retryOf }),
-    // The transaction decides. Asked before only to keep the images of refused jobs from being written.
-    ...(image.store && { maxOpenJobs }),
     ...(reserved > 0 && { reserved }),
   });
+  const [account] = found.rows;
   if (!account) throw new Error(`Account ${accountId} does not exist`);
   const { balance, available = balance } = account;
   // Checked before the balance: a repeat must return the existing job whatever the balance.
   if (account.earlier !== null) return { id: account.earlier, created: false };
   if (available < minBalance) throw new InsufficientBalanceError(available, available < balance);
-  if (account.is_full) throw tooMany();
+  // The transaction decides. Checked before only to keep the images of refused jobs from being written.
+  if (image.store && account.openAtMost >= maxOpenJobs && (await countOpenJobs(db, accountId)) >= maxOpenJobs)
+    throw tooMany();
   if (account.today >= maxJobsPerDay) throw tooManyToday(maxJobsPerDay);
   if ((await withoutModel(accountId)) >= quotas.jobsWithoutModel) throw tooManyWithoutModel();
 
@@ -158,28 +168,25 @@ export async function acceptJob(
   // Stored before the row: a job without its image could never run, but an image without a job is swept.
   const stored = await image.store?.(id);
   const removeImage = async () => image.store && (await inputs.remove(id));
-  // One transaction writes the job and its first event, so that a job with a 202 never lacks the event.
+  const columns = labelColumns(label ?? (image.url === null ? null : labelOfUrl(image.url)));
+  const job = {
+    id,
+    account_id: accountId,
+    type: truncatedType(type),
+    idempotency_key: key,
+    retry_of: retryOf,
+    image_url: image.url,
+    created_at: now,
+    trace_id: traceId,
+    prepared: stored?.isPrepared ? 1 : 0,
+    reserved_microusd: reserved,
+    sampler: sampler ? JSON.stringify(sampler) : null,
+    options,
+    label: columns.label,
+    label_folded: columns.label_folded,
+  };
   const inserted = await commits
-    .run(async (trx) => {
-      const row = {
-        id,
-        account_id: accountId,
-        type: truncatedType(type),
-        idempotency_key: key,
-        retry_of: retryOf,
-        image_url: image.url,
-        created_at: now,
-        trace_id: traceId,
-        prepared: stored?.isPrepared ? 1 : 0,
-        reserved_microusd: reserved,
-        sampler: sampler ? JSON.stringify(sampler) : null,
-        options,
-        ...labelColumns(label ?? (image.url === null ? null : labelOfUrl(image.url))),
-      };
-      const job = await enqueueJob(trx, row, { maxOpenJobs, maxJobsPerDay });
-      if (job) await recordTaskUpdated(trx, job, now);
-      return job;
-    }, accountId)
+    .run((trx) => insertWithEvent(trx, job, { maxOpenJobs, maxJobsPerDay }), accountId)
     .catch(async (error: unknown) => {
       // If only the acknowledgment of the COMMIT was lost, the job exists and needs the image; the sweep checks later.
       if (!mayBeCommitted(error)) await removeImage();
@@ -197,11 +204,22 @@ export async function acceptJob(
   throw tooMany();
 }
 
+/** Inserts a job with its first event, so that a job with a 202 never lacks the event. Returns whether it did. */
+async function insertWithEvent(
+  trx: Queryable,
+  job: NewJob,
+  max: Pick<JobStores, 'maxOpenJobs' | 'maxJobsPerDay'>,
+): Promise<boolean> {
+  const eventTime = await enqueueJob(trx, job, max);
+  if (eventTime === undefined) return false;
+  const { id, account_id, trace_id = null, created_at } = job;
+  await recordTaskUpdated(trx, { ...initialState, id, account_id, trace_id }, created_at, eventTime);
+  return true;
+}
+
 interface AccountQuery extends JobOrigin {
   accountId: string;
   now: Time;
-  /** Asks whether the account has this many unfinished jobs. */
-  maxOpenJobs?: number;
   /** Asks for the balance that unfinished jobs have not reserved. */
   reserved?: MicroUsd;
 }
@@ -212,11 +230,8 @@ const accountOf = prepared((db, parameter: Parameters<AccountQuery>, given) => {
   const origin = given.includes('retryOf') ? { retryOf: parameter('retryOf') } : { key: parameter('key') };
   return db
     .selectFrom('accounts')
-    .select(['balance_microusd as balance', jobsOfToday(parameter('now')).as('today')])
+    .select(['balance_microusd as balance', 'open_at_most as openAtMost', jobsOfToday(parameter('now')).as('today')])
     .select(findByOrigin(db, accountId, origin).as('earlier'))
-    .$if(given.includes('maxOpenJobs'), (query) =>
-      query.select(hasOpenJobs(db, accountId, parameter('maxOpenJobs')).as('is_full')),
-    )
     .$if(given.includes('reserved'), (query) => query.select(availableBalance(db, accountId).as('available')))
     .where('id', '=', accountId);
 });

@@ -2,15 +2,16 @@ import { createHash } from 'node:crypto';
 import { firstCharacters, type JobStatus, limits, maxLabelLength, progress } from '@gen3d/schema';
 import { type Expression, sql } from 'kysely';
 import { toMicroUsd } from '../../base/money.js';
-import { countJob } from '../accounts/quotas.js';
+import { AccountDeletedError, dayOf, jobsOfToday, tooManyToday } from '../accounts/quotas.js';
 import type { Queryable } from '../db/database.js';
 import { type Parameters, prepared } from '../db/prepared.js';
 import type { InsertableJob, JobRow } from '../db/tables.js';
 import type { Time } from '../db/time.js';
+import { nextEventTime } from '../webhooks/job-events.js';
 import { isDeleted } from './deletion.js';
 import { availableBalance } from './reservations.js';
 import { type TaskRow, taskColumns } from './task.js';
-import { hasOpenJobs, nextTurn } from './turn.js';
+import { nextTurn, openJobs } from './turn.js';
 
 const taskOf = prepared((db, parameter: Parameters<{ id: string; accountId: string }>) =>
   db
@@ -22,7 +23,7 @@ const taskOf = prepared((db, parameter: Parameters<{ id: string; accountId: stri
 
 /** Finds a job of an account. Undefined if the id is unknown or the job belongs to another account. */
 export async function findTask(db: Queryable, accountId: string, id: string): Promise<TaskRow | undefined> {
-  return (await taskOf(db, { id, accountId }))[0];
+  return (await taskOf(db, { id, accountId })).rows[0];
 }
 
 type JobWithCharge = Pick<JobRow, 'image_url' | 'attempt' | 'stage_ms' | 'bundle'> & {
@@ -113,6 +114,15 @@ export type NewJob = Omit<InsertableJob, keyof typeof initial | 'created_at' | '
 /** The other columns have defaults in the database. */
 const initial = { status: 'PENDING', progress: progress.accepted } as const;
 
+/** The state of a job that has just been enqueued. */
+export const initialState = {
+  ...initial,
+  error_code: null,
+  error_message: null,
+  model_key: null,
+  thumbnail_key: null,
+} as const;
+
 /** Inserts a job. Returns undefined if the account already has one of the same origin. */
 export async function insertJob(db: Queryable, job: NewJob): Promise<JobRow | undefined> {
   return db
@@ -124,44 +134,77 @@ export async function insertJob(db: Queryable, job: NewJob): Promise<JobRow | un
 }
 
 /**
- * Inserts a job with its account's next turn in the queue. Returns undefined if the account already has a job of the same
- * origin or `maxOpenJobs` unfinished ones, or has reserved too much of its balance. Must run in a transaction; the
- * account's row stays locked until that ends.
+ * Inserts a job with its account's next turn in the queue. Returns the time of its first event, which has not been recorded
+ * yet. Returns undefined if the account already has a job of the same origin or `maxOpenJobs` unfinished ones, or has
+ * reserved too much of its balance. Must run in a transaction; the account's row stays locked until that ends.
  * @throws {QuotaError} if the account has created `maxJobsPerDay` jobs today
+ * @throws {AccountDeletedError} if it was deleted since its key was checked
  */
 export async function enqueueJob(
   trx: Queryable,
   job: NewJob,
   { maxOpenJobs, maxJobsPerDay }: { maxOpenJobs: number; maxJobsPerDay: number },
-): Promise<JobRow | undefined> {
+): Promise<number | undefined> {
+  const { account_id: accountId, created_at: now, reserved_microusd = 0 } = job;
   // Also lets one transaction at a time enqueue jobs of an account, so that each sees the jobs of the previous one.
-  await countJob(trx, job.account_id, maxJobsPerDay, job.created_at);
-  const reserved = job.reserved_microusd ?? 0;
-  const [row] = await insertQueued(trx, { ...initial, ...job, reserved_microusd: reserved, maxOpenJobs });
-  return row;
+  const [counted] = (await countJob(trx, { accountId, maxJobsPerDay, now, eventTime: Date.now() })).rows;
+  if (!counted) throw await refusalOf(trx, accountId, maxJobsPerDay);
+  if (counted.openAtMost > maxOpenJobs && !(await hasRoom(trx, accountId, maxOpenJobs))) return undefined;
+  if (reserved_microusd > 0 && !(await hasBalance(trx, accountId))) return undefined;
+  const { numAffectedRows } = await insertQueued(trx, job);
+  return numAffectedRows ? counted.eventTime : undefined;
 }
 
-const insertQueued = prepared((trx, parameter: Parameters<NewJob & { maxOpenJobs: number }>, given) => {
-  const columns = given.filter((name) => name !== 'maxOpenJobs');
-  const accountId = parameter('account_id');
-  const minBalance = toMicroUsd(limits.minBalanceUsd);
-  return trx
+/** Counts a new job of the account, and reserves the time of its first event. Requests that are refused later count, too. */
+const countJob = prepared(
+  (trx, parameter: Parameters<{ accountId: string; maxJobsPerDay: number; now: Time; eventTime: number }>) => {
+    const now = parameter('now');
+    return trx
+      .updateTable('accounts')
+      .set({
+        jobs_day: dayOf(now),
+        jobs_of_day: sql`${jobsOfToday(now)} + 1`,
+        open_at_most: sql`open_at_most + 1`,
+        last_event_at: nextEventTime(trx, parameter('eventTime')),
+      })
+      .where('id', '=', parameter('accountId'))
+      .where(jobsOfToday(now), '<', parameter('maxJobsPerDay'))
+      .where('deleted_at', 'is', null)
+      .returning(['open_at_most as openAtMost', 'last_event_at as eventTime']);
+  },
+);
+
+async function refusalOf(trx: Queryable, accountId: string, maxJobsPerDay: number): Promise<Error> {
+  const account = trx.selectFrom('accounts').select('deleted_at').where('id', '=', accountId);
+  const { deleted_at } = await account.executeTakeFirstOrThrow();
+  return deleted_at === null ? tooManyToday(maxJobsPerDay) : new AccountDeletedError();
+}
+
+/** Counts the account's unfinished jobs, and says whether another one is allowed. */
+async function hasRoom(trx: Queryable, accountId: string, maxOpenJobs: number): Promise<boolean> {
+  const open_at_most = sql<number>`${openJobs(trx, accountId)} + 1`;
+  const account = trx.updateTable('accounts').set({ open_at_most }).where('id', '=', accountId);
+  const counted = await account.returning('open_at_most').executeTakeFirstOrThrow();
+  return counted.open_at_most <= maxOpenJobs;
+}
+
+/** Whether the balance, without what unfinished jobs have reserved, suffices for another job. */
+async function hasBalance(trx: Queryable, accountId: string): Promise<boolean> {
+  const { left } = await trx.selectNoFrom(availableBalance(trx, accountId).as('left')).executeTakeFirstOrThrow();
+  return left >= toMicroUsd(limits.minBalanceUsd);
+}
+
+// On SQLite, a RETURNING clause or a SELECT would copy every page before its change, as an insert of several rows needs.
+const insertQueued = prepared((trx, parameter: Parameters<NewJob>, columns) =>
+  trx
     .insertInto('jobs')
-    .columns([...columns, 'turn'])
-    .expression(
-      trx
-        .selectNoFrom([...columns.map((column) => parameter(column).as(column)), nextTurn(trx, accountId).as('turn')])
-        .where(({ not }) => not(hasOpenJobs(trx, accountId, parameter('maxOpenJobs'))))
-        .where(({ or, eb }) =>
-          or([
-            eb(parameter('reserved_microusd'), '=', sql.lit(0)),
-            eb(availableBalance(trx, accountId), '>=', sql.lit(minBalance)),
-          ]),
-        ),
-    )
-    .onConflict((conflict) => conflict.doNothing())
-    .returningAll();
-});
+    .values({
+      ...initial,
+      ...(Object.fromEntries(columns.map((column) => [column, parameter(column)])) as unknown as InsertableJob),
+      turn: nextTurn(trx, parameter('account_id')),
+    })
+    .onConflict((conflict) => conflict.doNothing()),
+);
 
 /** Folds case and compatibility variants for comparisons. Done here, because databases differ in both. */
 export const foldLabel = (text: string): string =>

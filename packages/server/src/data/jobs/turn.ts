@@ -47,15 +47,12 @@ export function nextTurn(db: Queryable, accountId: string | Expression<string>) 
   return sql<number>`${greatest}(coalesce(${ofOpenJobs}, 0) + 1, ${ofStartedJobs} + 1, ${current})`;
 }
 
-/** Counts the account's unfinished jobs, up to `limit`. */
-export function openJobs(db: Queryable, accountId: string, limit: number) {
-  return sql<number>`(select count(*) from ${turnsOfOpenJobs(db, accountId).limit(limit)} as open_jobs)`;
-}
+/** Counts the account's unfinished jobs, in an expression. */
+export const openJobs = (db: Queryable, accountId: string) =>
+  sql<number>`(select count(*) from ${turnsOfOpenJobs(db, accountId)} as open_jobs)`;
 
-/** Whether the account has at least `count` unfinished jobs. An offset reads the index at half the cost of a count. */
-export function hasOpenJobs(db: Queryable, accountId: string | Expression<string>, count: Expression<number>) {
-  const last = turnsOfOpenJobs(db, accountId).limit(1).offset(sql<number>`cast(${count} as bigint) - 1`);
-  return sql<boolean>`exists ${last}`;
+export async function countOpenJobs(db: Queryable, accountId: string): Promise<number> {
+  return (await db.selectNoFrom(openJobs(db, accountId).as('open')).executeTakeFirstOrThrow()).open;
 }
 
 /** Records that a job's inference starts. Must run in the transaction that updates the job. */

@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { type Expression, sql } from 'kysely';
 import { encodeTime } from 'ulid';
 import { newUlid } from '../../base/ids.js';
 import { dayMs } from '../../base/time.js';
@@ -23,37 +23,32 @@ export type JobState = Pick<
   'id' | 'account_id' | 'status' | 'progress' | 'error_code' | 'error_message' | 'model_key' | 'thumbnail_key'
 >;
 
-/** Locks the account's row, and returns the time in the id of its next event: now, or just after the last event's. */
-const nextEventTime = prepared((trx, parameter: Parameters<{ accountId: string; now: number }>) =>
+/**
+ * Computes the time in the id of an account's next event: now, or just after the last event's. It is stored in
+ * `accounts.last_event_at`, which locks the account's row.
+ */
+export const nextEventTime = (trx: Queryable, now: Expression<number>) =>
+  sql<number>`${sql.raw(kindOf(trx).greatest)}(last_event_at + 1, ${now})`;
+
+const reservedTime = prepared((trx, parameter: Parameters<{ accountId: string; now: number }>) =>
   trx
     .updateTable('accounts')
-    .set({ last_event_at: sql`${sql.raw(kindOf(trx).greatest)}(last_event_at + 1, ${parameter('now')})` })
+    .set({ last_event_at: nextEventTime(trx, parameter('now')) })
     .where('id', '=', parameter('accountId'))
-    .returning('last_event_at'),
+    .returning('last_event_at as time'),
 );
 
-/** Records a change of a job's status or progress. Must run in the transaction that makes the change. */
-export async function recordEvent(trx: Queryable, job: JobState, now: Time): Promise<NewEvent> {
-  const { id, account_id, status, progress, error_code, error_message, model_key, thumbnail_key } = job;
-  const [account] = await nextEventTime(trx, { accountId: account_id, now: Date.now() });
-  if (!account) throw new Error(`Account ${account_id} does not exist`);
-  const state = { job_id: id, status, progress, error_code, error_message, model_key, thumbnail_key };
-  const event = { event_id: idAt(account.last_event_at), account_id, ...state, created_at: now };
-  await insertEvent(trx, event);
-  return event;
+/** Reserves the time in the id of an account's next event. Must run in the transaction that inserts the event. */
+export async function reserveEventTime(trx: Queryable, accountId: string): Promise<number> {
+  const { rows } = await reservedTime(trx, { accountId, now: Date.now() });
+  if (!rows[0]) throw new Error(`Account ${accountId} does not exist`);
+  return rows[0].time;
 }
 
-type NewEvent = Omit<JobEventRow, 'created_at'> & { created_at: Time };
+/** Makes the id of an event from its reserved time. */
+export const eventIdAt = (time: number): string => encodeTime(time) + newUlid().slice(10);
 
-const insertEvent = prepared((trx, parameter: Parameters<NewEvent>, columns) =>
-  trx
-    .insertInto('job_events')
-    .columns([...columns])
-    .expression(trx.selectNoFrom(columns.map((column) => parameter(column).as(column)))),
-);
-
-/** Makes an event id with a time. */
-const idAt = (time: number): string => encodeTime(time) + newUlid().slice(10);
+export type NewEvent = Omit<JobEventRow, 'created_at'> & { created_at: Time };
 
 /** Returns an id that is greater than those of all events that an account has. */
 export async function endOfEvents(db: Queryable, accountId: string): Promise<string> {

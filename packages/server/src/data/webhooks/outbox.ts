@@ -1,12 +1,12 @@
 import { isTerminal } from '@gen3d/schema';
-import { type RawBuilder, sql } from 'kysely';
+import { type Expression, type RawBuilder, sql } from 'kysely';
 import { newUlid, randomToken } from '../../base/ids.js';
 import type { Db, Queryable } from '../db/database.js';
 import { type Parameters, prepared } from '../db/prepared.js';
-import type { JobRow, OutboxRow } from '../db/tables.js';
+import type { JobEventRow, JobRow, OutboxRow } from '../db/tables.js';
 import { after, isUnleased, type Time } from '../db/time.js';
 import { forKeyShare, forUpdateSkipLocked, transaction } from '../db/transaction.js';
-import { type JobState, recordEvent } from './job-events.js';
+import { eventIdAt, type JobState, type NewEvent, reserveEventTime } from './job-events.js';
 import { isPaused, resume } from './pauses.js';
 
 // The transactional outbox: an event is a row that is written in the transaction of the change it reports, and deleted
@@ -15,30 +15,47 @@ import { isPaused, resume } from './pauses.js';
 // attempt. An account without an endpoint has no rows.
 
 /** Locks the endpoint until the event is committed: a DELETE of the endpoint comes before the event, or drops it. */
-const endpointOf = prepared((trx, parameter: Parameters<{ accountId: string }>) =>
+const endpointOf = (trx: Queryable, accountId: string | Expression<string>) =>
+  trx.selectFrom('webhook_endpoints').select('final_only').where('account_id', '=', accountId).$call(forKeyShare(trx));
+
+/** Inserts an event for streams. Returns whether the account's endpoint receives only final events; null without one. */
+const insertEvent = prepared((trx, parameter: Parameters<NewEvent>, columns) =>
   trx
-    .selectFrom('webhook_endpoints')
-    .select('final_only')
-    .where('account_id', '=', parameter('accountId'))
-    .$call(forKeyShare(trx)),
+    .insertInto('job_events')
+    .values(Object.fromEntries(columns.map((column) => [column, parameter(column)])) as unknown as JobEventRow)
+    .returning(endpointOf(trx, parameter('account_id')).as('final_only')),
 );
 
 /**
  * Records a change of a job's status or progress as an event for the streams of the account and for its
  * endpoint. Must run in the transaction that makes the change.
+ *
+ * @param reserved the time in the event's id, if the transaction has already reserved it
  */
 export async function recordTaskUpdated(
   trx: Queryable,
   job: JobState & Pick<JobRow, 'trace_id'>,
   now: Time,
+  reserved?: number,
 ): Promise<void> {
-  const { account_id, status, trace_id } = job;
-  const event = { ...(await recordEvent(trx, job, now)), event: 'task.updated' as const };
-  const [endpoint] = await endpointOf(trx, { accountId: account_id });
-  if (endpoint && (endpoint.final_only === 0 || isTerminal(status))) {
+  const { id, account_id, status, progress, error_code, error_message, model_key, thumbnail_key, trace_id } = job;
+  const event = {
+    event_id: eventIdAt(reserved ?? (await reserveEventTime(trx, account_id))),
+    account_id,
+    job_id: id,
+    status,
+    progress,
+    error_code,
+    error_message,
+    model_key,
+    thumbnail_key,
+    created_at: now,
+  };
+  const finalOnly = (await insertEvent(trx, event)).rows[0]?.final_only;
+  if (finalOnly === 0 || (finalOnly === 1 && isTerminal(status))) {
     await trx
       .insertInto('outbox')
-      .values({ ...event, trace_id, due_at: now })
+      .values({ ...event, event: 'task.updated', trace_id, due_at: now })
       .execute();
   }
 }
@@ -46,8 +63,7 @@ export async function recordTaskUpdated(
 /** Queues a ping, and ends the endpoint's pause. Returns false if the account has no endpoint. */
 export async function recordPing(db: Db, accountId: string, delayMs: number, now: Time): Promise<boolean> {
   return transaction(db, async (trx) => {
-    const [endpoint] = await endpointOf(trx, { accountId });
-    if (!endpoint) return false;
+    if (!(await endpointOf(trx, accountId).executeTakeFirst())) return false;
     await resume(trx, accountId);
     const event = { event_id: newUlid(), account_id: accountId, event: 'ping' as const, created_at: now };
     await trx

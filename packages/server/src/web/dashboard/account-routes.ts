@@ -68,7 +68,7 @@ export function quotaRoutes({ db, jobStores }: Pick<Services, 'db' | 'jobStores'
   const { maxOpenJobs, maxJobsPerDay, withoutModel } = jobStores;
   return Router().get('/', async (_request, response) => {
     const { accountId } = callerOf(response);
-    const { today, open, keys } = await quotaUse(db, accountId, maxOpenJobs);
+    const { today, open, keys } = await quotaUse(db, accountId);
     sendJson(response, 200, {
       jobs_today: { used: today, max: maxJobsPerDay },
       open_jobs: { used: open, max: maxOpenJobs },
