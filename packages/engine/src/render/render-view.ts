@@ -1,6 +1,5 @@
 import { digitalSourceXmp } from '../base/digital-source.js';
-import type { RgbaImage } from '../base/image.js';
-import { byteOfLinear, linearImage } from '../base/image.js';
+import { byteOfLinear, type RgbaImage } from '../base/image.js';
 import type { TexturedMesh } from '../base/mesh.js';
 import { sharp } from '../base/sharp.js';
 import { type Raster, rasterize } from './rasterize.js';
@@ -50,7 +49,7 @@ export function renderView(mesh: TexturedMesh, baseColor: RgbaImage, options: Re
   });
   const raster = rasterize(mesh, fine);
   const studio = setUpStudio(mesh, yawRadians);
-  const shader = new ObjectShader(mesh, linearImage(baseColor), raster, studio, lightBlock * supersample);
+  const shader = new ObjectShader(mesh, baseColor, raster, studio, lightBlock * supersample);
   return develop(shader, raster, fine, studio, options);
 }
 

@@ -1,5 +1,5 @@
 import { growingFloats } from '../base/growing.js';
-import type { LinearImage } from '../base/image.js';
+import type { RgbaImage } from '../base/image.js';
 import { sampleColor } from '../base/interpolation.js';
 import type { TexturedMesh } from '../base/mesh.js';
 import { interpolate, type Raster } from './rasterize.js';
@@ -19,13 +19,13 @@ export class ObjectShader {
   /** Linear color of the sample that was shaded last. */
   readonly color = new Float64Array(3);
   readonly #mesh: TexturedMesh;
-  readonly #baseColor: LinearImage;
+  readonly #baseColor: RgbaImage;
   readonly #raster: Raster;
   readonly #pointOf: Uint32Array;
   readonly #light: Float32Array;
   readonly #uv = new Float64Array(2);
 
-  constructor(mesh: TexturedMesh, baseColor: LinearImage, raster: Raster, studio: Studio, block: number) {
+  constructor(mesh: TexturedMesh, baseColor: RgbaImage, raster: Raster, studio: Studio, block: number) {
     const { points, normals, pointOf } = litPoints(mesh, raster, sameSurfaceRadii * studio.radius, block);
     this.#mesh = mesh;
     this.#baseColor = baseColor;

@@ -1,6 +1,5 @@
 import type { Camera } from '../base/camera.js';
-import type { Cutout, RgbaImage } from '../base/image.js';
-import { byteOfLinear, type LinearImage, linearImage, linearOfSrgb } from '../base/image.js';
+import { byteOfLinear, type Cutout, linearOfByte, linearOfSrgb, type RgbaImage } from '../base/image.js';
 import { sampleColor } from '../base/interpolation.js';
 import { type TexturedMesh, type TriangleMesh, vertexNeighbors } from '../base/mesh.js';
 import { resample } from '../photo/resample.js';
@@ -67,7 +66,7 @@ export function bake(
   const surface = { ...closed, normals: closedNormals };
   const map = depthMap(closed, photoView(camera, depthMapSize));
   const size = camera.distance * camera.halfTangent * 2;
-  const photo = linearImage(cutout.image);
+  const photo = cutout.image;
 
   const projection = new PhotoProjection(camera, map, depthBias * size);
   const own = lookAtVertices(surface, projection, photo);
@@ -116,11 +115,7 @@ interface SeenVertices extends SeenColors {
   readonly away: Float32Array;
 }
 
-function lookAtVertices(
-  { positions, normals }: Surface,
-  projection: PhotoProjection,
-  photo: LinearImage,
-): SeenVertices {
+function lookAtVertices({ positions, normals }: Surface, projection: PhotoProjection, photo: RgbaImage): SeenVertices {
   const count = positions.length / 3;
   const { x, y, seen, away } = projectedPoints(count);
   projection.project(new Float64Array(positions), new Float64Array(normals), count, { x, y, seen, away });
@@ -191,7 +186,7 @@ function corrected(mesh: TriangleMesh, decoder: Float32Array, { colors, seen }: 
 
 /** A source of colors, which gets the share that the layers before it leave. */
 interface Layer {
-  readonly image: LinearImage;
+  readonly image: RgbaImage;
   readonly projection: PhotoProjection;
   /** Its weight at a point, once projected. */
   readonly weight: 'seen' | 'away';
@@ -272,10 +267,13 @@ function paintRest(row: TexelRow, colors: Float32Array, rest: Float64Array, pain
  */
 const farSize = 160;
 
-function blur(photo: LinearImage): LinearImage {
-  const whole = { left: 0, top: 0, side: photo.width };
-  const data = resample({ ...photo, channels: 3 }, whole, farSize, 'edge');
-  return { width: farSize, height: farSize, data };
+function blur({ width, height, data }: RgbaImage): RgbaImage {
+  const linear = new Float32Array(3 * width * height);
+  for (let i = 0; i < width * height; i++) {
+    for (let c = 0; c < 3; c++) linear[3 * i + c] = linearOfByte[data[4 * i + c]!]!;
+  }
+  const whole = { left: 0, top: 0, side: width };
+  return toImage(resample({ width, height, channels: 3, data: linear }, whole, farSize, 'edge'), farSize);
 }
 
 function toImage(colors: Float32Array, size: number): RgbaImage {
