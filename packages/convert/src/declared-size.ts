@@ -11,11 +11,14 @@ export interface ModelLimits {
   readonly triangles: number;
   /** Vertices, counted in the same way. */
   readonly vertices: number;
-  /** Bytes of all accessors, and of all compressed buffer views after decompression. */
+  /**
+   * Bytes of all accessors, and of all compressed buffer views after decompression. The accessors of all primitives, and
+   * the images, have the same limit each, because shared ones are copied.
+   */
   readonly bytes: number;
   /** Pixels of all images together. */
   readonly pixels: number;
-  /** Entries of each list in the JSON, primitives, and primitives counted once for each node that draws them. */
+  /** Entries of each list in the JSON, morph targets, and primitives counted once for each node that draws them. */
   readonly objects: number;
   /** Levels of the node tree. */
   readonly depth: number;
@@ -30,6 +33,12 @@ export const defaultLimits: ModelLimits = {
   objects: 10_000,
   depth: 256,
   jsonBytes: 16 * 1024 ** 2,
+};
+
+/** Lists inside the entries of other lists. glTF-Transform makes objects of their entries, too. */
+const nestedLists: Readonly<Record<string, readonly string[]>> = {
+  animations: ['channels', 'samplers'],
+  skins: ['joints'],
 };
 
 const componentBytes: Record<number, number> = { 5120: 1, 5121: 1, 5122: 2, 5123: 2, 5125: 4, 5126: 4 };
@@ -60,7 +69,12 @@ export function requireShortJson(bytes: number, limits: ModelLimits): void {
  */
 export function requireWithinLimits(json: GLTF.IGLTF, binary: Uint8Array, limits: ModelLimits): number {
   for (const [name, entries] of Object.entries(json)) {
-    if (Array.isArray(entries)) requireAtMost(limits.objects, entries.length, name);
+    if (!Array.isArray(entries)) continue;
+    requireAtMost(limits.objects, entries.length, name);
+    for (const nested of nestedLists[name] ?? []) {
+      const parts = entries.flatMap((entry) => entry[nested] ?? []);
+      requireAtMost(limits.objects, parts.length, `${nested} of ${name}`);
+    }
   }
   const buffers = new DeclaredBuffers(json, binary);
   requireAccessors(json, buffers, limits);
@@ -149,24 +163,32 @@ function requireMeshes(json: GLTF.IGLTF, buffers: DeclaredBuffers, limits: Model
     if (draws[mesh] === undefined) throw untrue(`node ${index} refers to a missing mesh`);
     draws[mesh]++;
   }
-  const sum = { primitives: 0, triangles: 0, vertices: 0 };
+  const sum = { primitives: 0, targets: 0, triangles: 0, vertices: 0, bytes: 0 };
   for (const [index, { primitives }] of meshes.entries()) {
     // A mesh that no node draws is read, too.
     const times = Math.max(1, draws[index]!);
     for (const primitive of primitives) {
       const name = `a primitive of mesh ${index}`;
-      const { indices, attributes } = primitive;
+      const { indices, attributes, targets = [] } = primitive;
       const counts = Object.values(attributes).map((accessor) => accessors[accessor]?.count);
       const vertices = Math.max(0, ...counts.map((count) => count ?? Number.NaN));
       const corners = indices === undefined ? vertices : (accessors[indices]?.count ?? Number.NaN);
       if (Number.isNaN(vertices + corners)) throw untrue(`${name} refers to a missing accessor`);
       requireDraco(primitive, { corners, vertices }, buffers, name);
       sum.primitives += times;
+      sum.targets += targets.length;
       sum.triangles += (times * corners) / 3;
       sum.vertices += times * vertices;
+      // Simplifying copies the values, also those that several primitives or targets share.
+      for (const index of [attributes, ...targets].flatMap(Object.values)) {
+        const accessor = accessors[index]!;
+        sum.bytes += elementBytesOf(accessor, name) * accessor.count;
+      }
     }
   }
   requireAtMost(limits.objects, sum.primitives, 'primitives');
+  requireAtMost(limits.objects, sum.targets, 'morph targets');
+  requireAtMost(limits.bytes, sum.bytes, 'bytes of vertices');
   requireAtMost(limits.triangles, Math.floor(sum.triangles), 'triangles');
   requireAtMost(limits.vertices, sum.vertices, 'vertices');
   return Math.floor(sum.triangles);
@@ -208,19 +230,22 @@ function readVarint(data: Uint8Array, start: number): { value: number; end: numb
 
 function requireImages(json: GLTF.IGLTF, buffers: DeclaredBuffers, limits: ModelLimits): void {
   const used = new Set(list(json, 'textures').map(({ source }) => source));
-  let pixels = 0;
+  const sum = { bytes: 0, pixels: 0 };
   for (const [index, { bufferView, uri }] of list(json, 'images').entries()) {
     const name = `image ${index}`;
     const file = uri === undefined ? buffers.read(bufferView!, name) : BufferUtils.createBufferFromDataURI(uri);
+    // Each image gets a copy, also of a buffer view that several share.
+    sum.bytes += uri === undefined ? buffers.view(bufferView!, name).length : file.length;
     // The declared type is not the one that decoders go by.
     const type = ImageUtils.getMimeType(file);
     const size = type === null ? null : ImageUtils.getSize(file, type);
-    if (size) pixels += size[0] * size[1];
+    if (size) sum.pixels += size[0] * size[1];
     else if (used.has(index)) {
       throw new ConversionError(`The file's ${name} is in an unknown format. Export it with JPEG or PNG textures`);
     }
   }
-  requireAtMost(limits.pixels, pixels, 'pixels of images');
+  requireAtMost(limits.bytes, sum.bytes, 'bytes of images');
+  requireAtMost(limits.pixels, sum.pixels, 'pixels of images');
 }
 
 interface MeshoptView {

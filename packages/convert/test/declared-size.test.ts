@@ -180,6 +180,24 @@ test.each<[string, RegExp, Change, (() => Promise<Uint8Array>)?]>([
     },
   ],
   [
+    'many morph targets',
+    /^The file declares 10,001 morph targets, and the limit is 10,000\. Make it smaller$/,
+    (json) => void Object.assign(json.meshes![0]!.primitives[0]!, { targets: new Array(10_001).fill({ POSITION: 0 }) }),
+  ],
+  [
+    'one accessor as the values of many morph targets',
+    /^The file declares [\d,]{11} bytes of vertices, and the limit is 536,870,912\. Make it smaller$/,
+    (json) => {
+      const POSITION = json.accessors!.push({ type: 'VEC3', componentType: 5126, count: 9_000 }) - 1;
+      json.meshes![0]!.primitives[0]!.targets = new Array(5_000).fill({ POSITION });
+    },
+  ],
+  [
+    'many channels of animations',
+    /^The file declares 10,002 channels of animations, and the limit is 10,000/,
+    (json) => void Object.assign(json, { animations: new Array(2).fill({ channels: new Array(5_001).fill({}) }) }),
+  ],
+  [
     'many nodes',
     /^The file declares 20,0\d\d nodes, and the limit is 10,000/,
     (json) => void json.nodes!.push(...new Array(20_000).fill({})),
@@ -224,6 +242,15 @@ test.each<[string, RegExp, Change, (() => Promise<Uint8Array>)?]>([
     (json, binary) => {
       addImage(json, 'image/png');
       return append(json, binary, png);
+    },
+  ],
+  [
+    'one buffer view as the file of many images',
+    /^The file declares 600,\d+,\d+ bytes of images, and the limit is 536,870,912\. Make it smaller$/,
+    (json, binary) => {
+      const view = { bufferView: json.bufferViews!.length, mimeType: 'image/png' };
+      json.images!.push(...new Array(6_000).fill(view));
+      return append(json, binary, Buffer.concat([texture.bytes, Buffer.alloc(100_000 - texture.bytes.length)]));
     },
   ],
   [
