@@ -8,15 +8,15 @@ const slope = 30;
 
 /** The density in camera space of an upright one. */
 const seenFromAbove =
-  (upright: Density): Density =>
+  (upright: Density, by = elevation): Density =>
   (x, y, z) =>
-    upright(x, y * Math.cos(elevation) + z * Math.sin(elevation), z * Math.cos(elevation) - y * Math.sin(elevation));
+    upright(x, y * Math.cos(by) + z * Math.sin(by), z * Math.cos(by) - y * Math.sin(by));
 
 /** The camera's coordinates of a point in upright ones. */
-const camera = (x: number, y: number, z: number): [number, number, number] => [
+const camera = (x: number, y: number, z: number, by = elevation): [number, number, number] => [
   x,
-  y * Math.cos(elevation) - z * Math.sin(elevation),
-  z * Math.cos(elevation) + y * Math.sin(elevation),
+  y * Math.cos(by) - z * Math.sin(by),
+  z * Math.cos(by) + y * Math.sin(by),
 ];
 
 const vaseRadius = (height: number) => 0.24 + 0.07 * Math.cos(6 * height);
@@ -37,10 +37,10 @@ const withFlatBack =
   (x, y, z) =>
     Math.min(density(x, y, z), slope * (z + 0.05));
 
-function complete(upright: Density, predict: (density: Density) => Density = withFlatBack) {
-  const { density, view } = photographed(seenFromAbove(upright));
+function complete(upright: Density, predict: (density: Density) => Density = withFlatBack, by = elevation) {
+  const { density, view } = photographed(seenFromAbove(upright, by));
   const predicted = predict(density);
-  const completed = completeRevolution(predicted, view, see(predicted, view, bounds), bounds, elevation);
+  const completed = completeRevolution(predicted, view, see(predicted, view, bounds), bounds, by);
   return { predicted, completed };
 }
 
@@ -94,6 +94,29 @@ test('a mug is as hollow as the prediction', () => {
   for (const z of [-0.275, 0.275]) expect(completed!.density(...camera(0, 0.1, z))).toBeGreaterThan(0);
   expect(completed!.density(...camera(0, -0.33, 0))).toBeGreaterThan(0);
   expect(complete(mug).completed!.density(...camera(0, 0.1, 0))).toBeGreaterThan(0);
+});
+
+test('a cup on a saucer gets the far sides of both, and nothing between them', () => {
+  const fromAbove = 0.75;
+  const cup: Density = (x, y, z) => slope * Math.min(0.26 - Math.hypot(x, z), 0.28 - y, y + 0.1);
+  const saucer: Density = (x, y, z) => slope * Math.min(0.45 - Math.hypot(x, z), y + 0.14, -0.08 - y);
+  const cavity: Density = (x, y, z) => slope * Math.min(0.2 - Math.hypot(x, z), y);
+  const upright: Density = (...at) => Math.max(Math.min(cup(...at), -cavity(...at)), saucer(...at));
+  // The cup hides its own wall and the middle of the saucer's far side.
+  const unseen: Density = (x, _, z) => slope * Math.min(0.27 - Math.abs(x), -0.21 - z);
+  const predict =
+    (density: Density): Density =>
+    (...at) =>
+      Math.min(density(...at), -seenFromAbove(unseen, fromAbove)(...at));
+  const { predicted, completed } = complete(upright, predict, fromAbove);
+  const behind = (height: number, distance: number) => camera(0, height, -distance, fromAbove);
+  for (const at of [behind(0.05, 0.23), behind(-0.11, 0.38)]) {
+    expect(predicted(...at)).toBeLessThan(0);
+    expect(completed!.density(...at)).toBeGreaterThan(0);
+  }
+  for (const at of [behind(0.05, 0.36), behind(0.15, 0), behind(0.25, 0.1)]) {
+    expect(completed!.density(...at)).toBeLessThan(0);
+  }
 });
 
 test('a dome stays closed where the prediction is empty below its top', () => {

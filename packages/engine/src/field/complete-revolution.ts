@@ -1,7 +1,17 @@
 import { type Box, boxAroundBoth } from '../base/box.js';
 import { clamp, sampleBilinear, sampleSquare } from '../base/interpolation.js';
 import { signedDistance } from './distance-transform.js';
-import { type Completed, type Density, positionOf, type Seen, size, toPixels, type View, withParts } from './solid.js';
+import {
+  type Completed,
+  type Density,
+  pixelAt,
+  positionOf,
+  type Seen,
+  size,
+  toPixels,
+  type View,
+  withParts,
+} from './solid.js';
 
 /** An axis of revolution: it crosses the plane y = 0 at (x, z), and its upper end leans toward the camera. */
 interface Axis {
@@ -9,6 +19,9 @@ interface Axis {
   readonly z: number;
   readonly tiltRadians: number;
 }
+
+/** The depth of the predicted front, as z in camera space, at a position in the frame; Infinity where there is none. */
+type Front = (u: number, v: number) => number;
 
 /** A solid of revolution: radii at even steps along its axis, 0 beyond its ends. */
 interface Turned extends Axis {
@@ -38,6 +51,17 @@ type Top = 'flat' | 'pointed';
  * more, and a pirate an error of 0.65.
  */
 const [minCoverage, maxSliver, maxError, maxEdge] = [0.7, 0.11, 0.52, 0.08];
+
+/** The elevation, in radians, from which the network sees into a vessel that stands on something wider. */
+const minVesselElevation = 0.4;
+/** The share of the object that the largest solid inside the outline covers, if it is such a vessel: 0.99 of the demo's cup. */
+const minVesselCoverage = 0.95;
+/** The `error` of such a vessel at most: the demo's cup has 0.75, the only other candidate, an armchair, 1.44. */
+const maxVesselError = 0.9;
+/** The share of each circle that may be in front of the predicted front: handles, spoons and noise. */
+const maxInFront = 0.25;
+/** The share of the wall's radius for which the outline must have room up to the rim, because no axis is exact. */
+const minRim = 0.85;
 
 /** Pixels next to the solid's outline that count as slivers, and not as a part. */
 const sliverPixels = 3;
@@ -70,19 +94,22 @@ export function completeRevolution(
   bounds: Box,
   elevationRadians: number,
 ): Completed | undefined {
-  const found = search(view, seen, bounds, elevationRadians);
+  const axis = axisIn(view, bounds, elevationRadians);
+  const found = search(axis, view, seen, bounds);
   if (!found) return undefined;
-  const wall = wallOf(found.solid, density);
-  const solid = turn(found.solid, view, bounds, wall > 0 ? 'flat' : found.top, final);
+  const hollow = hollowOf(found.solid, density);
+  if (found.front && !hollow) return undefined;
+  const solid = turn(found.solid, view, bounds, hollow ? 'flat' : found.top, final, found.front);
   const { covered, sliver, inside } = outlineOf(solid, view, seen);
   if (covered < minCoverage || sliver > maxSliver * covered) return undefined;
-  const body = densityOf(solid, view, wall);
+  const body = densityOf(solid, view, hollow);
   const { camera } = view;
   const carved: Density = (x, y, z) => {
     const k = 1 / ((camera.distance - z) * camera.halfTangent);
     return Math.min(body(x, y, z), view.outline(x * k, -y * k));
   };
-  const insideSolid = (u: number, v: number) => sampleSquare(inside, size, u, v) / toPixels;
+  // Next to a plate, the prediction adds scraps of its own bent plate, and no parts.
+  const insideSolid = (u: number, v: number) => (found.front ? Infinity : sampleSquare(inside, size, u, v) / toPixels);
   return {
     density: withParts(carved, camera, density, view, seen, insideSolid),
     camera,
@@ -91,20 +118,35 @@ export function completeRevolution(
   };
 }
 
-/** The solid of revolution that agrees best with the outline and the front, if the front agrees well enough. */
-function search(view: View, seen: Seen, bounds: Box, elevationRadians: number) {
+/** Finds the axis in the middle of the bounds around which the outline has room for the largest solid. */
+function axisIn(view: View, bounds: Box, tiltRadians: number): Axis {
   const width = bounds.max[0] - bounds.min[0];
   const z = (bounds.min[2] + bounds.max[2]) / 2;
   let [x, area] = [(bounds.min[0] + bounds.max[0]) / 2, 0];
   for (const spread of [0.3, 0.1, 0.03]) {
     const middle = x;
     for (const share of [-1, -0.5, 0, 0.5, 1]) {
-      const axis = { x: middle + share * spread * width, z, tiltRadians: elevationRadians };
+      const axis = { x: middle + share * spread * width, z, tiltRadians };
       const found = turn(axis, view, bounds, undefined, searched).radii.reduce((sum, radius) => sum + radius, 0);
       if (found > area) [x, area] = [axis.x, found];
     }
   }
-  let best: { solid: Turned; top: Top; fit: Fit; cost: number } | undefined;
+  return { x, z, tiltRadians };
+}
+
+interface Found {
+  readonly solid: Turned;
+  readonly top: Top;
+  readonly fit: Fit;
+  readonly cost: number;
+  /** The depth of the predicted front, if it limits the radii. */
+  readonly front?: Front;
+}
+
+/** The solid of revolution that agrees best with the outline and the front, if the front agrees well enough. */
+function search(start: Axis, view: View, seen: Seen, bounds: Box): Found | undefined {
+  const { x, z, tiltRadians: elevationRadians } = start;
+  let best: Found | undefined;
   const attempt = (x: number, tiltRadians: number, top: Top) => {
     let axis: Axis = { x, z, tiltRadians };
     // The perspective depends a little on how far the axis is away.
@@ -117,15 +159,46 @@ function search(view: View, seen: Seen, bounds: Box, elevationRadians: number) {
     if (!best || cost < best.cost) best = { solid, top, fit, cost };
   };
   attempt(x, Math.max(0, elevationRadians), 'pointed');
+  const { coverage, error: firstError } = best!.fit;
+  const isPlausibleVessel = coverage >= minVesselCoverage && elevationRadians >= minVesselElevation;
   // Comparisons with NaN are false: an empty prediction has no error.
-  if (!(best!.fit.coverage >= minCoverage - 0.1 && best!.fit.error <= 2 * maxError)) return undefined;
+  if (!(coverage >= minCoverage - 0.1 && firstError <= 2 * maxError)) {
+    return isPlausibleVessel ? searchVessel(start, view, seen, bounds) : undefined;
+  }
   for (const lift of [-0.2, -0.1, 0, 0.1, 0.2]) {
     for (const top of ['pointed', 'flat'] as const) attempt(x, Math.max(0, elevationRadians + lift), top);
   }
   const { solid, top } = best!;
+  const width = bounds.max[0] - bounds.min[0];
   for (const share of [-0.02, 0.02, -0.01, 0.01]) attempt(solid.x + share * width, solid.tiltRadians, top);
   const { error, edge } = best!.fit;
   return error <= maxError && Math.abs(edge) <= maxEdge ? best! : undefined;
+}
+
+/**
+ * Finds an open vessel on something wider, seen from above: a cup on its saucer. The largest solid inside its outline
+ * fills the space between the two, so the predicted front limits the radii as well.
+ */
+function searchVessel(start: Axis, view: View, seen: Seen, bounds: Box): Found | undefined {
+  const depth = new Float32Array(size * size).fill(Infinity);
+  seen.pixel.forEach((pixel, i) => {
+    if (!Number.isNaN(seen.front[i]!)) depth[pixel] = seen.front[i]!;
+  });
+  const front: Front = (u, v) => depth[pixelAt(u, v)]!;
+  let best: Found | undefined;
+  // The network underestimates how far the camera looks down on plates.
+  for (const lift of [0, 0.1, 0.2, 0.3]) {
+    let axis = { ...start, tiltRadians: start.tiltRadians + lift };
+    let solid = turn(axis, view, bounds, 'flat', searched, front);
+    for (let round = 0; round < 3; round++) {
+      axis = { ...axis, z: axis.z + fitOf(solid, view, seen).offset };
+      solid = turn(axis, view, bounds, 'flat', searched, front);
+    }
+    const fit = fitOf(solid, view, seen);
+    const cost = fit.error - 3 * fit.coverage + 2 * lift ** 2;
+    if (fit.error <= maxVesselError && !(best && best.cost <= cost)) best = { solid, top: 'flat', fit, cost, front };
+  }
+  return best;
 }
 
 /**
@@ -133,8 +206,16 @@ function search(view: View, seen: Seen, bounds: Box, elevationRadians: number) {
  *
  * @param top undefined: both ends are as pointed as the outline allows. Otherwise, the base is flat: the photo does not
  *   show it, and most objects stand on one
+ * @param front limits the radii as well, except at the upper end
  */
-function turn(axis: Axis, view: View, bounds: Box, top: Top | undefined, resolution: Resolution): Turned {
+function turn(
+  axis: Axis,
+  view: View,
+  bounds: Box,
+  top: Top | undefined,
+  resolution: Resolution,
+  front?: Front,
+): Turned {
   const { rows, directions } = resolution;
   const { distance, halfTangent } = view.camera;
   const [cos, sin] = [Math.cos(axis.tiltRadians), Math.sin(axis.tiltRadians)];
@@ -151,7 +232,7 @@ function turn(axis: Axis, view: View, bounds: Box, top: Top | undefined, resolut
     return [Math.cos(angle), Math.sin(angle)] as const;
   });
   const reach = Math.max(bounds.max[0] - axis.x, axis.x - bounds.min[0]);
-  const radii = Float32Array.from({ length: rows }, (_, row) => {
+  const widest = Float32Array.from({ length: rows }, (_, row) => {
     const fits = (radius: number) => circle.every(([toward, side]) => room(row, radius * toward, radius * side) >= 0);
     if (!fits(0)) return 0;
     let step = reach / 24;
@@ -163,13 +244,14 @@ function turn(axis: Axis, view: View, bounds: Box, top: Top | undefined, resolut
     }
     return radius;
   });
+  const radii = front ? radiiBehind(front, { ...axis, low, rowHeight, radii: widest }, view, circle) : widest;
   const solid = { ...axis, low, rowHeight, radii };
   if (top === undefined) return solid;
 
   const [first, last] = endsOf(radii);
   const middle = (first + last) / 2;
   let [base, lid] = [first, last];
-  for (let row = first; row <= middle; row++) if (room(row, radii[row]!, 0) < endTolerance) base = row;
+  for (let row = first; row <= (front ? last : middle); row++) if (room(row, radii[row]!, 0) < endTolerance) base = row;
   if (top === 'flat') {
     for (let row = last; row >= middle; row--) if (room(row, -radii[row]!, 0) < endTolerance) lid = row;
   }
@@ -188,6 +270,37 @@ function turn(axis: Axis, view: View, bounds: Box, top: Top | undefined, resolut
     ...solid,
     radii: radii.map((radius, row) => radius && radius + (Number.isNaN(beyond[row]!) ? usual : beyond[row]!)),
   };
+}
+
+/**
+ * Narrows each row until most of its circle is behind the predicted front. That ends somewhere in the wall of a vessel,
+ * because the front is inside of it from there on, so the wall goes on as far as the outline has room for it.
+ */
+function radiiBehind(
+  front: Front,
+  { x, z, tiltRadians, low, rowHeight, radii: room }: Turned,
+  { camera }: View,
+  circle: readonly (readonly [toward: number, side: number])[],
+): Float32Array {
+  const [cos, sin] = [Math.cos(tiltRadians), Math.sin(tiltRadians)];
+  const greatest = Math.max(...room);
+  const radii = room.map((max, row) => {
+    const along = low + (row + 0.5) * rowHeight;
+    const isInFront = (toward: number, side: number) => {
+      const depth = z + along * sin + toward * cos;
+      const k = 1 / ((camera.distance - depth) * camera.halfTangent);
+      return depth > front((x + side) * k, -(along * cos - toward * sin) * k);
+    };
+    for (let radius = max; radius > 0; radius -= greatest / 100) {
+      const inFront = circle.filter(([toward, side]) => isInFront(radius * toward, radius * side)).length;
+      if (inFront <= maxInFront * circle.length) return radius;
+    }
+    return 0;
+  });
+  const base = radii.indexOf(Math.max(...radii));
+  const end = radii.findIndex((radius, row) => row > base + 2 && radius === 0);
+  const wall = radii[end - 2] ?? 0;
+  return radii.map((radius, row) => (wall === 0 || row < end - 1 ? radius : room[row]! >= minRim * wall ? wall : 0));
 }
 
 /** The first and the last row of a solid. */
@@ -275,17 +388,24 @@ function boundsOf({ x, z, tiltRadians, low, rowHeight, radii }: Turned): Box {
   };
 }
 
+/** The inside of a hollow solid, in units of camera space. */
+interface Hollow {
+  readonly wall: number;
+  /** Along the axis, as `Turned.low`: that of the solid, if the photo does not show it. */
+  readonly floor: number;
+}
+
 /**
- * The thickness of a hollow object's wall in shares of its greatest radius: where rays from the axis leave the
- * prediction's empty inside. 0 for solid objects, for domes, below which a prediction may be empty, and for narrow necks
- * and columns, because the photo does not show their inside and the prediction may miss the axis.
+ * Finds how hollow the prediction is: where rays from the axis leave its empty inside. Undefined for solid objects, for
+ * domes, below which a prediction may be empty, and for narrow necks and columns, because the photo does not show their
+ * inside and the prediction may miss the axis.
  */
-function wallOf({ x, z, tiltRadians, low, rowHeight, radii }: Turned, density: Density): number {
+function hollowOf({ x, z, tiltRadians, low, rowHeight, radii }: Turned, density: Density): Hollow | undefined {
   const [cos, sin] = [Math.cos(tiltRadians), Math.sin(tiltRadians)];
   const [first, last] = endsOf(radii);
   const rowAt = (share: number) => Math.round(first + share * (last - first));
   const [from, to] = [rowAt(0.6), rowAt(0.9)];
-  if (median([...radii.slice(from, to)]) < Math.max(...radii) / 2) return 0;
+  if (median([...radii.slice(from, to)]) < Math.max(...radii) / 2) return undefined;
   const directions = Array.from(
     { length: 16 },
     (_, i) => [Math.sin((i * Math.PI) / 8), Math.cos((i * Math.PI) / 8)] as const,
@@ -301,7 +421,7 @@ function wallOf({ x, z, tiltRadians, low, rowHeight, radii }: Turned, density: D
     }
     return false;
   });
-  if (covered.length > directions.length / 2) return 0;
+  if (covered.length > directions.length / 2) return undefined;
   const reached: number[] = [];
   for (let row = from; row < to; row++) {
     for (const [side, toward] of directions) {
@@ -312,7 +432,14 @@ function wallOf({ x, z, tiltRadians, low, rowHeight, radii }: Turned, density: D
   }
   // The far side of the prediction is often too thick.
   const empty = reached.sort((a, b) => a - b)[Math.floor(0.75 * reached.length)] ?? 0;
-  return empty < minEmpty ? 0 : clamp(1 - empty, minWall, maxWall);
+  if (empty < minEmpty) return undefined;
+  const radius = Math.max(...radii.slice(from));
+  const wall = clamp(1 - empty, minWall, maxWall) * radius;
+  let floor = to;
+  while (floor > first && !isFull(floor, 0, 0)) floor--;
+  // The prediction is too high where the photo does not show the floor.
+  const isSeen = (last - floor) * rowHeight * cos < (radius - wall) * sin;
+  return { wall, floor: low + (isSeen ? floor + 1 : first) * rowHeight };
 }
 
 /**
@@ -321,7 +448,7 @@ function wallOf({ x, z, tiltRadians, low, rowHeight, radii }: Turned, density: D
  */
 function outlineOf(solid: Turned, view: View, seen: Seen): { covered: number; sliver: number; inside: Float32Array } {
   const { distance, halfTangent } = view.camera;
-  const density = densityOf(solid, view, 0);
+  const density = densityOf(solid, view, undefined);
   const { min, max } = boundsOf(solid);
   const samples = 64;
   const mask = Float32Array.from({ length: size * size }, (_, pixel) => {
@@ -342,8 +469,12 @@ function outlineOf(solid: Turned, view: View, seen: Seen): { covered: number; sl
   return { covered: covered / seen.totalCoverage, sliver: sliver / seen.totalCoverage, inside };
 }
 
-/** @param wall the thickness of the wall in shares of the greatest radius; 0: the solid is not hollow */
-function densityOf({ x: axisX, z: axisZ, tiltRadians, ...turned }: Turned, view: View, wall: number): Density {
+/** @param hollow undefined: the solid is full */
+function densityOf(
+  { x: axisX, z: axisZ, tiltRadians, ...turned }: Turned,
+  view: View,
+  hollow: Hollow | undefined,
+): Density {
   const { low, rowHeight } = turned;
   const radii = smoothed(smoothed(smoothed(turned.radii)));
   const [cos, sin] = [Math.cos(tiltRadians), Math.sin(tiltRadians)];
@@ -356,13 +487,14 @@ function densityOf({ x: axisX, z: axisZ, tiltRadians, ...turned }: Turned, view:
   };
   const cells = 128;
   const cell = Math.max(rowHeight * radii.length, 2 * greatest + 8 * rowHeight) / cells;
-  const thickness = Math.max(wall * greatest, 2 * cell);
+  const thickness = Math.max(hollow?.wall ?? 0, 2 * cell);
+  const floor = Math.max(hollow?.floor ?? top, bottom + thickness);
   // A cross section through the axis: the share of each cell that is full.
   const section = Float32Array.from({ length: cells * cells }, (_, i) => {
     const along = low + (Math.floor(i / cells) + 0.5) * cell;
     const radius = Math.abs((i % cells) + 0.5 - cells / 2) * cell;
     const full = clamp((radiusAt(along) - radius) / cell + 0.5, 0, 1);
-    if (wall === 0 || along < bottom + thickness) return full;
+    if (along < floor) return full;
     const around = [along - thickness, along, Math.min(along + thickness, top)].map(radiusAt);
     return Math.min(full, clamp((radius - Math.min(...around) + thickness) / cell + 0.5, 0, 1));
   });

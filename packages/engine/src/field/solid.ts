@@ -80,6 +80,12 @@ export const positionOf = (pixel: number): [u: number, v: number] => [
   (Math.floor(pixel / size) + 0.5) / toPixels - 1,
 ];
 
+/** The pixel at a position in the frame. */
+export const pixelAt = (u: number, v: number): number => {
+  const [column, row] = [u, v].map((at) => clamp(Math.floor((at + 1) * toPixels), 0, size - 1));
+  return row! * size + column!;
+};
+
 /** The share of a pixel that an outline covers, at this distance inside it in frame units. */
 export const coverageAt = (distance: number): number => clamp(0.5 + toPixels * distance, 0, 1);
 
