@@ -60,7 +60,7 @@ test('unfinished jobs of an older version count toward the limit of their accoun
   const [account, other] = [await newAccount(db), await newAccount(db)];
   for (const finished_at of [null, null, 1]) await newJob(db, account, { finished_at });
   await sql`alter table accounts drop column open_at_most`.execute(db);
-  await sql`delete from kysely_migration where name >= '0006_bound_on_open_jobs'`.execute(db);
+  await sql`delete from kysely_migration where name >= '0005_bound_on_open_jobs'`.execute(db);
   await migrate(db);
   const accounts = await db.selectFrom('accounts').select(['id', 'open_at_most']).orderBy('open_at_most').execute();
   expect(accounts).toEqual([

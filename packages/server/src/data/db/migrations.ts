@@ -34,7 +34,7 @@ export const migrations: Record<string, Migration> = {
       if (kindOf(db).isShared) await sql`alter table jobs set (fillfactor = 70)`.execute(db);
     },
   },
-  '0006_bound_on_open_jobs': changes(
+  '0005_bound_on_open_jobs': changes(
     'alter table accounts add column open_at_most bigint not null default 0',
     `update accounts set open_at_most =
        (select count(*) from jobs where account_id = accounts.id and finished_at is null)`,
