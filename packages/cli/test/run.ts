@@ -30,6 +30,8 @@ export function testFolder() {
     folder = await mkdtemp(join(tmpdir(), 'gen3d-cli-'));
   });
   afterAll(async () => {
+    // After a timeout, a command may still run in the folder and change what the next file finds.
+    await running;
     for (const child of children) if (child.exitCode === null) child.kill('SIGKILL');
     await rm(folder, { recursive: true, force: true });
   });
