@@ -16,6 +16,8 @@ const noServer = { GEN3D_BASE_URL: 'http://127.0.0.1:1' };
 const withKey = { ...noServer, GEN3D_API_KEY: 'gen3d_key' };
 
 beforeAll(async () => {
+  // Some commands load the server's code, which takes seconds the first time.
+  await import('@gen3d/server');
   await writeFile(path('cup.png'), discPng());
   await writeFile(path('bowl.png'), discPng());
   await writeFile(path('notes.txt'), 'not an image');
