@@ -16,6 +16,7 @@ import {
   ServerError,
 } from './errors.js';
 import { connectionError } from './foreign-response.js';
+import { chunksOf } from './response-bodies.js';
 import { sleep } from './sleep.js';
 
 // Sends requests so that callers need no retry loop. A request is retried after a 429, a 5xx or a broken connection,
@@ -71,6 +72,11 @@ const maxPauseMs = 8_000;
 
 // A server that does not respond at all is seldom starting. Behind a proxy, it responds with a 502.
 const maxConnectionRetries = 3;
+
+const mebibyte = 1024 ** 2;
+// A longer body is not one of the API, whatever the server is. Its models have at most 64 MiB.
+const maxJsonBytes = 16 * mebibyte;
+const maxFileBytes = 512 * mebibyte;
 
 /** Sends the requests of all resources: adds the API key, retries, applies timeouts, and turns failures into errors. */
 export class Transport {
@@ -138,7 +144,7 @@ export class Transport {
       redirect: 'manual',
       signal,
     });
-    if (!response.ok) throw await errorFrom(response, { url });
+    if (!response.ok) throw await errorFrom(await withWholeBody(response, url, maxJsonBytes), { url });
     if (response.status === 204 || response.headers.get('content-type')?.startsWith('text/event-stream'))
       return response;
     throw new Gen3dError('invalid_response', `${url} did not respond with a stream of events`, {
@@ -175,7 +181,7 @@ export class Transport {
       try {
         const response = await abortable(fetch(url, { ...content, method: method.toUpperCase(), signal }), signal);
         hasHeaders = true;
-        const complete = await abortable(withWholeBody(response), signal);
+        const complete = await abortable(withWholeBody(response, url, content ? maxJsonBytes : maxFileBytes), signal);
         if (complete.ok) return complete;
         throw content ? await errorFrom(complete, { url, bodyBytes: content.body?.length }) : fileError(complete, url);
       } catch (error) {
@@ -188,13 +194,26 @@ export class Transport {
 
 type Content = Pick<RequestInit, 'headers' | 'redirect'> & { readonly body?: string };
 
-/** Reads the body now: a connection that breaks in the middle of it counts as a failed request, which can be repeated. */
-async function withWholeBody(response: Response): Promise<Response> {
+/**
+ * Reads the body now: a connection that breaks in the middle of it counts as a failed request, which can be repeated.
+ *
+ * @throws {Gen3dError} invalid_response, if the body is longer than `maxBytes` after decompression
+ */
+async function withWholeBody(response: Response, url: string, maxBytes: number): Promise<Response> {
   // Browsers hide a redirect: its status is 0, which `Response` does not accept.
   if (response.type === 'opaqueredirect') return response;
   const { status, statusText, headers } = response;
-  const bytes = await response.arrayBuffer();
-  return new Response(bytes.byteLength === 0 ? null : bytes, { status, statusText, headers });
+  const parts: BlobPart[] = [];
+  let bytes = 0;
+  for await (const part of response.body ? chunksOf(response.body) : []) {
+    bytes += part.length;
+    if (bytes > maxBytes) {
+      const problem = `${url} responded with more than ${maxBytes / mebibyte} MiB. Check that the URL is one of a gen3d server`;
+      throw new Gen3dError('invalid_response', problem, { status, requestId: requestId(response) });
+    }
+    parts.push(part as Uint8Array<ArrayBuffer>);
+  }
+  return new Response(bytes === 0 ? null : new Blob(parts), { status, statusText, headers });
 }
 
 /** Returns the pause before a failed request is repeated, in milliseconds. Undefined if it is not repeated. */
