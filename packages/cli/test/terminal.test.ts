@@ -84,24 +84,62 @@ describe.skipIf(!hasScript)('create on a terminal', () => {
   });
 });
 
-test('what a server sends is printed without control characters', async () => {
-  const text = '\x1b]0;pwned\x07 \x1b[8mhidden \x9b2J \x1b[31mred\x1b[39m';
-  let status = 400;
+/** Starts a server that responds to every request with this status and body. Returns the environment that selects it. */
+async function hostileServer(status: number, body: object): Promise<Record<string, string>> {
   const hostile = createServer((_, response) => {
     response.writeHead(status, { 'content-type': 'application/json' });
-    const error = { code: 'invalid_request', message: text };
-    response.end(JSON.stringify({ error, balance_usd: 1, min_balance_usd: 1, rates: {} }));
+    response.end(JSON.stringify(body));
   }).listen(0, '127.0.0.1');
   await once(hostile, 'listening');
   onTestFinished(() => void hostile.close());
-  const env = { ...testKey, GEN3D_BASE_URL: `http://127.0.0.1:${(hostile.address() as AddressInfo).port}` };
-  const { stderr } = await gen3d(['balance'], { env });
-  expect(stderr).toContain('\uFFFD]0;pwned\uFFFD \uFFFD[8mhidden \uFFFD2J \x1b[31mred');
-  status = 200;
-  const { stdout } = await gen3d(['balance', '--json'], { env });
-  expect(stdout).not.toMatch(/(?!\n)\p{Cc}/u);
+  return { ...testKey, GEN3D_BASE_URL: `http://127.0.0.1:${(hostile.address() as AddressInfo).port}` };
+}
+
+test('what a server sends is printed without control characters', async () => {
+  const text = '\x1b]0;pwned\x07 \x1b[8mhidden \x9b2J \u202Egpj \x1b[31mred\x1b[39m';
+  const body = {
+    error: { code: 'invalid_request', message: text },
+    balance_usd: 1,
+    min_balance_usd: 1,
+    rates: {},
+  };
+  const { stderr } = await gen3d(['balance'], { env: await hostileServer(400, body) });
+  expect(stderr).toContain('\uFFFD]0;pwned\uFFFD \uFFFD[8mhidden \uFFFD2J \uFFFDgpj \x1b[31mred');
+  const { stdout } = await gen3d(['balance', '--json'], { env: await hostileServer(200, body) });
+  expect(stdout).not.toMatch(/(?!\n)[\p{Cc}\u202E]/u);
   expect(JSON.parse(stdout)).toMatchObject({ error: { message: text } });
 });
+
+const hostileTask = {
+  task_id: '01A; touch pwned #',
+  type: 'image-to-3d',
+  status: 'IN_PROGRESS',
+  progress: 50,
+  created_at: '2026-01-02T03:04:05.000Z',
+  finished_at: null,
+};
+
+test("a suggested command quotes the id of a server's job", async () => {
+  const env = await hostileServer(200, { jobs: [hostileTask] });
+  const waiting = await gen3d(['download', '01A'], { env });
+  expect(waiting.stderr).toContain("To wait for it: gen3d get '01A; touch pwned #' --wait -o");
+  const finished = { ...hostileTask, status: 'SUCCEEDED', model_urls: { glb: `${server.url}/healthz` } };
+  const download = ['download', '01A', '-o', path('cup.obj')];
+  const unreadable = await gen3d(download, { env: await hostileServer(200, { jobs: [finished] }) });
+  expect(unreadable.stderr).toContain("`gen3d download '01A; touch pwned #' -o OTHER.glb`");
+});
+
+test.each([{ label: { a: 1 } }, { created_at: 1 }, { warnings: 'cut_off' }, { error: { code: {} } }])(
+  'a job with %j is an invalid response, not a bug in gen3d',
+  async (change) => {
+    const task = { ...hostileTask, ...change };
+    for (const body of [{ jobs: [task] }, { ...task, jobs: [] }]) {
+      const { code, stderr } = await gen3d(['get', '01A'], { env: await hostileServer(200, body) });
+      expect(stderr).toMatch(/invalid list of jobs|does not contain a valid task/);
+      expect(code).toBe(1);
+    }
+  },
+);
 
 describe('--open', () => {
   // xdg-open runs the program in BROWSER with the URL.

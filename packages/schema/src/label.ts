@@ -41,13 +41,13 @@ const photoExtension = new RegExp(`(\\${photoExtensions.join('|\\')})$`, 'i');
  *   have that name
  */
 export function fileNameOf({ label, task_id }: { label?: string | null; task_id: string }, suffix: string): string {
-  return `${asFileName(label ?? '') || asFileName(task_id)}${suffix}`;
+  return `${asFileName(label ?? '') || asFileName(task_id) || 'model'}${suffix}`;
 }
 
 function asFileName(text: string): string {
-  let name = text
+  let name = oneLine(text)
     .replace(photoExtension, '')
-    .replace(/[\p{Cc}<>:"/\\|?*]+/gu, '-')
+    .replace(/[<>:"/\\|?*]+/gu, '-')
     .replace(/^[\s.-]+|[\s.]+$/g, '')
     .replace(/^(con|prn|aux|nul|com\d|lpt\d)(?=\.|$)/i, '$1_');
   const encoder = new TextEncoder();

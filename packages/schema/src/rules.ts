@@ -9,6 +9,7 @@ export { encodeLabel, fileNameOf, labelHeader, labelOfUrl } from './label.js';
 export * from './lifecycle.js';
 export { limits } from './limits.js';
 export * from './real-size.js';
+export * from './response-checks.js';
 export * from './sampler.js';
 export { escapeHtml, oneLine } from './text.js';
 export * from './warnings.js';

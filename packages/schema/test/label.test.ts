@@ -19,6 +19,7 @@ test.each([
   ['.hidden', 'hidden.glb'],
   ['-rf.png', 'rf.glb'],
   ['con.png', 'con_.glb'],
+  ['a\u0000b\u202Egpj.png', 'a bgpj.glb'],
   ['...', 'ID.glb'],
   [null, 'ID.glb'],
   ['茶'.repeat(100), `${'茶'.repeat(66)}.glb`],
@@ -29,4 +30,5 @@ test.each([
 test('a server cannot choose the folder of a download with the id of a job', () => {
   expect(fileNameOf({ label: null, task_id: '../../.profile' }, '.glb')).toBe('profile.glb');
   expect(fileNameOf({ label: null, task_id: 'C:\\Users\\a' }, '.glb')).toBe('C-Users-a.glb');
+  expect(fileNameOf({ label: null, task_id: '../../..' }, '.glb')).toBe('model.glb');
 });

@@ -1,4 +1,5 @@
 import type { Balance, Task, TaskUpdatedEvent } from '@gen3d/schema';
+import { having } from '@gen3d/schema/rules';
 import { type RequestOptions, withDeadline } from './deadline.js';
 import { variable, withoutQuotes } from './environment.js';
 import { AuthenticationError, InvalidRequestError, RequestTimeoutError, WaitTimeoutError } from './errors.js';
@@ -7,7 +8,7 @@ import type { ImageInput } from './image-input.js';
 import { type CreateJobParams, Jobs } from './jobs.js';
 import { parseUrl } from './parse-url.js';
 import { isUrl } from './realms.js';
-import { expectBody, having } from './response-bodies.js';
+import { expectBody } from './response-bodies.js';
 import type { Sharp } from './sharp.js';
 import { type Fetch, type Method, methods, type Retry, Transport } from './transport.js';
 import type { WaitOptions } from './wait.js';

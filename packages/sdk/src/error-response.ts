@@ -1,4 +1,5 @@
 import type { ErrorBody, InsufficientBalanceBody } from '@gen3d/schema';
+import { having } from '@gen3d/schema/rules';
 import {
   AuthenticationError,
   Gen3dError,
@@ -10,7 +11,6 @@ import {
   ServerError,
 } from './errors.js';
 import { foreignResponse, type RequestFacts, redirectError } from './foreign-response.js';
-import { having } from './response-bodies.js';
 
 /**
  * Converts a response with an error status to an error. `error.code` in the body selects the class; without a code, the
@@ -59,9 +59,7 @@ export function fileError(response: Response, url: string): Gen3dError {
     : new Gen3dError('invalid_response', message, details);
 }
 
-const hasError = having<ErrorBody>({ error: 'object' });
-const isErrorDetail = having<ErrorBody['error']>({ code: 'string', message: 'string' });
-const isErrorBody = (body: unknown): body is ErrorBody => hasError(body) && isErrorDetail(body.error);
+const isErrorBody = having<ErrorBody>({ error: having({ code: 'string', message: 'string' }) });
 const hasAmounts = having<InsufficientBalanceBody>({ balance_usd: 'number', min_balance_usd: 'number' });
 
 /** Identifies the request in the server's log. */

@@ -1,9 +1,9 @@
 import type { TaskUpdatedEvent } from '@gen3d/schema';
-import { isTerminal } from '@gen3d/schema/rules';
+import { having, isTerminal } from '@gen3d/schema/rules';
 import { abortable } from './deadline.js';
 import { ConnectionError, isTemporary } from './errors.js';
 import { connectionError } from './foreign-response.js';
-import { expectBody, having } from './response-bodies.js';
+import { expectBody } from './response-bodies.js';
 import { sleep } from './sleep.js';
 import type { Transport } from './transport.js';
 

@@ -9,6 +9,9 @@ import type {
 import {
   encodeLabel,
   encodeSampler,
+  having,
+  isJobPage,
+  isTask,
   jobType,
   labelHeader,
   type RealSizeTexts,
@@ -23,7 +26,7 @@ import { Gen3dError, InvalidRequestError, isTemporary, RequestTimeoutError } fro
 import { readEvents } from './event-stream.js';
 import { dataUriOf, type ImageInput, labelOf, readImage, smallerImage } from './image-input.js';
 import { isBlob } from './realms.js';
-import { expectBody, having, isJobPage, isTask } from './response-bodies.js';
+import { expectBody } from './response-bodies.js';
 import type { Sharp } from './sharp.js';
 import type { Transport } from './transport.js';
 import { type FollowJob, type WaitOptions, waitForJob } from './wait.js';

@@ -1,27 +1,4 @@
-import type { ListJobsResponse, Task } from '@gen3d/schema';
 import { ServerError } from './errors.js';
-
-type FieldTypes<T> = { readonly [K in keyof T]?: 'string' | 'number' | 'boolean' | 'object' };
-
-/**
- * Checks only the fields that this client and its callers rely on, because responses of a newer server may have more. The
- * types are those of the schemas; their code, zod, would be most of the browser bundle.
- */
-export const having =
-  <T>(fields: FieldTypes<T>) =>
-  (value: unknown): value is T =>
-    typeof value === 'object' &&
-    value !== null &&
-    Object.entries(fields).every(([name, type]) => {
-      const field = (value as Record<string, unknown>)[name];
-      return typeof field === type && field !== null;
-    });
-
-export const isTask = having<Task>({ task_id: 'string', status: 'string' });
-
-const hasJobs = having<ListJobsResponse>({ jobs: 'object' });
-export const isJobPage = (value: unknown): value is ListJobsResponse =>
-  hasJobs(value) && Array.isArray(value.jobs) && value.jobs.every(isTask);
 
 /** Returns the body if it has the expected type. @throws {ServerError} invalid_response */
 export function expectBody<T>(body: unknown, isExpected: (value: unknown) => value is T, name: string): T {

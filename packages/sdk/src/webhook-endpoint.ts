@@ -4,9 +4,9 @@ import type {
   TestWebhookResponse,
   WebhookEndpoint,
 } from '@gen3d/schema';
-import type { EndpointHealth, WebhookEvents } from '@gen3d/schema/rules';
+import { type EndpointHealth, having, type WebhookEvents } from '@gen3d/schema/rules';
 import type { RequestOptions } from './deadline.js';
-import { expectBody, having } from './response-bodies.js';
+import { expectBody } from './response-bodies.js';
 import type { Transport } from './transport.js';
 
 const path = 'webhook-endpoint';

@@ -1,9 +1,8 @@
 import type { WebhookEvent } from '@gen3d/schema';
-import { signatureHeader, timestampHeader } from '@gen3d/schema/rules';
+import { having, signatureHeader, timestampHeader } from '@gen3d/schema/rules';
 import { withoutQuotes } from './environment.js';
 import { Gen3dError } from './errors.js';
 import { bytesIn, isBlob, isWebStream } from './realms.js';
-import { having } from './response-bodies.js';
 
 // Verifies that a delivery comes from the server: HMAC-SHA256 over the timestamp header, a dot and the raw body,
 // compared in constant time by WebCrypto, which every runtime has. The raw bytes are required, because a parsed and

@@ -1,4 +1,5 @@
 import type { GalleryJob } from '@gen3d/schema/dashboard';
+import { isJobPage } from '@gen3d/schema/rules';
 import {
   AuthenticationError,
   ConnectionError,
@@ -34,7 +35,7 @@ export async function listJobs(client: Gen3d, query: ListQuery, signal: AbortSig
 /** Lists jobs with their labels. Undefined if the server has no labels. */
 async function listNamed(client: Gen3d, searchParams: ListQuery, signal: AbortSignal): Promise<JobPage | undefined> {
   const body = await unlessNotFound(client.request('get', '/gen3d/jobs', { searchParams, signal }));
-  if (body === undefined || isPage(body)) return body;
+  if (body === undefined || isJobPage(body)) return body;
   throw new ServerError('invalid_response', `${client.baseUrl} returned an invalid list of jobs. Update gen3d`);
 }
 
@@ -44,9 +45,6 @@ async function unlessNotFound<T>(response: Promise<T>): Promise<T | undefined> {
     return undefined;
   });
 }
-
-const isPage = (body: unknown): body is JobPage =>
-  typeof body === 'object' && body !== null && 'jobs' in body && Array.isArray(body.jobs);
 
 /** A longer list would not help the user to choose. */
 const maxCandidates = 10;

@@ -29,7 +29,7 @@ export function retrieveJob(client: Gen3d, id: string, signal: AbortSignal): Pro
 export function resumeCommand(jobId: string, path?: string, options: WriteOptions = {}): string {
   const output =
     path === undefined ? '' : ` -o ${shellWord(path)}${options.force ? ' -f' : ''}${modelOptionWords(options)}`;
-  return nextCommand(`get ${jobId} --wait${output}`);
+  return nextCommand(`get ${shellWord(jobId)} --wait${output}`);
 }
 
 /**
@@ -50,7 +50,7 @@ export async function downloadModel(
   } catch (error) {
     if (!(error instanceof Error)) throw error;
     const output = asset === 'thumbnail' ? '--thumbnail -o OTHER.jpg' : '-o OTHER.glb';
-    const hint = `The model is finished. To download to another path: \`${nextCommand(`download ${task.task_id} ${output}`)}\``;
+    const hint = `The model is finished. To download to another path: \`${nextCommand(`download ${shellWord(task.task_id)} ${output}`)}\``;
     if (error instanceof Interrupted) throw new Interrupted(hint);
     throw new Failed(exitCode.failed, `${error.message}. ${hint}`, { cause: error });
   }

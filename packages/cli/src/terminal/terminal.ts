@@ -2,22 +2,23 @@ import { spawnSync } from 'node:child_process';
 import { styleText } from 'node:util';
 import { errorMessage, UsageError } from '../exit/failure.js';
 
+/** Matches characters that terminals obey: control characters, and those that reverse the text after them. */
+const control = /[\p{Cc}\u202A-\u202E\u2066-\u2069]/gu;
 /** Matches the colors of `paint`, and control characters other than tabs and line breaks. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: colors start with ESC.
-const colorOrControl = /(\x1b\[(?:2|22|31|32|33|39)m)|(?![\t\n])\p{Cc}/gu;
+const colorOrControl = new RegExp(`(\\x1b\\[(?:2|22|31|32|33|39)m)|(?![\\t\\n])${control.source}`, 'gu');
 
 /** Replaces control characters in what others wrote, which could otherwise change the terminal's title or clipboard. */
 export const visible = (text: string): string => text.replace(colorOrControl, (_, color?: string) => color ?? '\uFFFD');
 
 /** Makes the name of a file part of a line. Names may contain line breaks and other control characters. */
-export const shownName = (name: string): string => name.replace(/\p{Cc}/gu, '\uFFFD');
+export const shownName = (name: string): string => name.replace(control, '\uFFFD');
 
 /** Prints a result to stdout, the only output there. */
 export const print = (line: string): void => void process.stdout.write(`${visible(line)}\n`);
 
 /** Prints an object of the API unchanged, on one line. JSON leaves some control characters as they are, unlike this. */
 export const printJson = (value: unknown): void =>
-  print(JSON.stringify(value).replace(/\p{Cc}/gu, (char) => `\\u00${char.charCodeAt(0).toString(16)}`));
+  print(JSON.stringify(value).replace(control, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`));
 
 /** Prints hints, progress and errors to stderr. */
 export const say = (line: string): void => void process.stderr.write(`${visible(line)}\n`);
