@@ -3,7 +3,7 @@ import { encodeTime, ulid } from 'ulid';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { FolderAssetStore } from '../../src/data/assets/folder-store.js';
 import { dataDirOf } from '../../src/data/installation/data-dir.js';
-import { insertJob } from '../../src/data/jobs/job-store.js';
+import { enqueueJob } from '../../src/data/jobs/job-store.js';
 import { openAdmin } from '../../src/index.js';
 import { type ApiResponse, newInstallation, newJob, onPostgres, startServer, until } from '../kit.js';
 import { openDatabase } from '../open-database.js';
@@ -128,7 +128,7 @@ describe('8 open jobs', () => {
     const blank = { type: 'image-to-3d', idempotency_key: null, image_url: null, created_at: 0 };
     await db.transaction().execute(async (trx) => {
       const account_id = server.bootstrap!.accountId;
-      for (let i = 0; i < 999; i++) await insertJob(trx, { id: ulid(), account_id, ...blank });
+      for (let i = 0; i < 999; i++) await enqueueJob(trx, { id: ulid(), account_id, ...blank }, server.config);
     });
     const create = (idempotency_key: string, key = server.apiKey) =>
       server.call('POST', '/v1/jobs', photoJob({ idempotency_key }), key);
