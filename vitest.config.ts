@@ -40,7 +40,7 @@ export default defineConfig(({ mode }) => {
         {
           name: 'slow',
           description:
-            'Starts programs, or waits for models or large files: on a busy machine, over 7 s without an error',
+            'Starts programs, or waits for models or large files, so it may take more than 7 s on a busy machine',
           timeout: 120_000,
         },
       ],
@@ -57,8 +57,8 @@ export default defineConfig(({ mode }) => {
             provide,
             include: ['packages/*/{src,test}/**/*.test.{ts,tsx}', 'scripts/**/*.test.ts'],
             exclude: [onlyPostgres, system, '**/node_modules/**'],
-            // Twice what a test without the tag `slow` took with six programs per core, so this tells a slow machine from
-            // a test that hangs.
+            // Twice what any test without the tag `slow` took with six programs per core, so a test that exceeds it
+            // hangs, and is not just on a slow machine.
             testTimeout: 15_000,
             hookTimeout: 60_000,
           },

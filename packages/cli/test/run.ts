@@ -30,7 +30,7 @@ export function testFolder() {
     folder = await mkdtemp(join(tmpdir(), 'gen3d-cli-'));
   });
   afterAll(async () => {
-    // After a timeout, a command may still run in the folder and change what the next file finds.
+    // After a timeout, a command may still be running in the folder, and would affect the tests of the next file.
     await running;
     for (const child of children) if (child.exitCode === null) child.kill('SIGKILL');
     await rm(folder, { recursive: true, force: true });

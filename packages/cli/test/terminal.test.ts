@@ -119,7 +119,7 @@ const hostileTask = {
   finished_at: null,
 };
 
-test("a suggested command quotes the id of a server's job", async () => {
+test('a suggested command quotes the id of a job, which the server chooses', async () => {
   const env = await hostileServer(200, { jobs: [hostileTask] });
   const waiting = await gen3d(['download', '01A'], { env });
   expect(waiting.stderr).toContain("To wait for it: gen3d get '01A; touch pwned #' --wait -o");

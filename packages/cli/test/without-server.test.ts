@@ -48,7 +48,7 @@ describe('without a server', () => {
     ['list', ['list', '--api-key', 'gen3d_key']],
     ['login', ['login']],
   ])(
-    '%s does not report a server as unreachable that speaks http instead of https',
+    '%s does not report a server that speaks http instead of https as unreachable',
     { tags: 'slow' },
     async (_, command) => {
       const server = createServer((_, response) => response.end());
@@ -69,22 +69,22 @@ describe('without a server', () => {
     expect(code).toBe(3);
   });
 
-  describe('a proxy in a variable is mentioned', () => {
+  describe('a proxy in a variable', () => {
     const args = ['list', '--api-key', 'gen3d_key', '--base-url', 'https://gpu-box.invalid'];
     const proxy = { https_proxy: 'http://127.0.0.1:1' };
     const canUseIt = process.allowedNodeEnvironmentFlags.has('--use-env-proxy');
 
-    test.runIf(canUseIt)('that Node uses', { tags: 'slow' }, async () => {
+    test.runIf(canUseIt)('is mentioned if Node uses it', { tags: 'slow' }, async () => {
       const { stderr } = await spawned(args, { env: { ...proxy, NODE_USE_ENV_PROXY: '1' } });
       expect(stderr).toContain('Requests go through the proxy in HTTPS_PROXY\n');
     });
 
-    test.runIf(canUseIt)('that Node does not use', async () => {
+    test.runIf(canUseIt)('is mentioned if Node does not use it', async () => {
       const { stderr } = await gen3d(args, { env: proxy });
       expect(stderr).toContain('HTTPS_PROXY is set, but needs NODE_USE_ENV_PROXY=1\n');
     });
 
-    test.skipIf(canUseIt)('that Node is too old to use, also with the variable that newer ones need', async () => {
+    test.skipIf(canUseIt)('is mentioned if Node is too old to use it, even with NODE_USE_ENV_PROXY', async () => {
       const { stderr } = await gen3d(args, { env: { ...proxy, NODE_USE_ENV_PROXY: '1' } });
       expect(stderr).toMatch(/HTTPS_PROXY is set, but needs NODE_USE_ENV_PROXY=1, and Node .*; this is v/);
     });

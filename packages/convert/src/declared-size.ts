@@ -12,8 +12,9 @@ export interface ModelLimits {
   /** Vertices, counted in the same way. */
   readonly vertices: number;
   /**
-   * Bytes of all accessors, and of all compressed buffer views after decompression. The accessors of all primitives, and
-   * the images, have the same limit each, because shared ones are copied.
+   * Bytes of all accessors, and of all compressed buffer views after decompression. The same limit
+   * applies to the accessors of all primitives, and to the files of all images, where each use of a shared one counts,
+   * because it is copied.
    */
   readonly bytes: number;
   /** Pixels of all images together. */
@@ -35,7 +36,7 @@ export const defaultLimits: ModelLimits = {
   jsonBytes: 16 * 1024 ** 2,
 };
 
-/** Lists inside the entries of other lists. glTF-Transform makes objects of their entries, too. */
+/** The lists inside the entries of a list. glTF-Transform creates an object for each of their entries, too. */
 const nestedLists: Readonly<Record<string, readonly string[]>> = {
   animations: ['channels', 'samplers'],
   skins: ['joints'],
@@ -179,7 +180,7 @@ function requireMeshes(json: GLTF.IGLTF, buffers: DeclaredBuffers, limits: Model
       sum.targets += targets.length;
       sum.triangles += (times * corners) / 3;
       sum.vertices += times * vertices;
-      // Simplifying copies the values, also those that several primitives or targets share.
+      // Simplifying copies the values, even those that several primitives or targets share.
       for (const index of [attributes, ...targets].flatMap(Object.values)) {
         const accessor = accessors[index]!;
         sum.bytes += elementBytesOf(accessor, name) * accessor.count;
@@ -234,7 +235,7 @@ function requireImages(json: GLTF.IGLTF, buffers: DeclaredBuffers, limits: Model
   for (const [index, { bufferView, uri }] of list(json, 'images').entries()) {
     const name = `image ${index}`;
     const file = uri === undefined ? buffers.read(bufferView!, name) : BufferUtils.createBufferFromDataURI(uri);
-    // Each image gets a copy, also of a buffer view that several share.
+    // Each image gets its own copy, even of a buffer view that several images share.
     sum.bytes += uri === undefined ? buffers.view(bufferView!, name).length : file.length;
     // The declared type is not the one that decoders go by.
     const type = ImageUtils.getMimeType(file);

@@ -38,7 +38,7 @@ export const grayBall = () =>
     .png()
     .toBuffer();
 
-/** Makes a model of the gray ball with a bundle without colors and without a camera, which it writes into `folder`. */
+/** Writes a bundle without colors or a camera to `folder`, and makes a model of the gray ball with it. */
 export async function modelWithoutColors(folder: string, modelDirs: readonly string[]) {
   const options = { kind: 'planes', decoder: { color: undefined }, manifest: { camera: undefined } } as const;
   await writeBallBundle(folder, 'shape', options);
@@ -50,11 +50,11 @@ export async function modelWithoutColors(folder: string, modelDirs: readonly str
   return { bundles, texture: (await readGlb(glb)).baseColor };
 }
 
-/** The largest difference of a texture's channels from a gray. */
+/** Returns the largest difference between a gray and a texture's color channels. */
 export const farthestFrom = (gray: number, { data }: RgbaImage): number =>
   data.reduce((max, value, i) => (i % 4 === 3 ? max : Math.max(max, Math.abs(value - gray))), 0);
 
-/** Tests what the models of every bundle have in common: its engine makes a vase, whole. */
+/** Tests what every bundle has to do, by making a model of the vase. */
 export function describeEngine(bundle: string, settings: GenerateOptions): void {
   describe(`the engine with ${bundle}`, () => {
     let engine: Engine;

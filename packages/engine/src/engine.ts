@@ -28,8 +28,8 @@ import { unwrap } from './texture/unwrap.js';
 /** GLBs name this version of @gen3d/engine as their generator. */
 const { version } = createRequire(import.meta.url)('../package.json') as { version: string };
 
-// When the first ArrayBuffer of a thread is detached, V8 discards all optimized code that reads typed arrays. Otherwise
-// meshoptimizer's memory would do that by growing, in the middle of the first photo.
+// When the first ArrayBuffer of a thread is detached, V8 discards all optimized code that reads typed arrays. Without
+// this, it would do so in the middle of the first photo, when meshoptimizer's memory grows.
 const spare = new ArrayBuffer(1);
 structuredClone(spare, { transfer: [spare] });
 

@@ -1,18 +1,18 @@
 import type { GalleryJob } from './dashboard.js';
 import type { ListJobsResponse, Task } from './task.js';
 
-// Checks of responses without zod, which would be most of the browser bundle. The types are those of the schemas.
+// Checks responses without zod, which would make up most of the browser bundle. The types are those of the schemas.
 
 type Check = 'string' | 'number' | 'boolean' | 'object' | ((value: unknown) => boolean);
 
 const passes = (check: Check, value: unknown) =>
   typeof check === 'function' ? check(value) : typeof value === check && value !== null;
 
-/** Accepts a field that is absent or null, too. */
+/** Also accepts a field that is absent or null. */
 const optional = (check: Check) => (value: unknown) => value == null || passes(check, value);
 
 /**
- * Checks only the fields that clients rely on, because responses of a newer server may have more.
+ * Makes a check of an object's fields: only those that clients rely on, because a newer server may send more.
  *
  * @example
  * const isSecret = having<RotateSecretResponse>({ secret: 'string' });

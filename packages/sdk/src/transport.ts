@@ -74,7 +74,7 @@ const maxPauseMs = 8_000;
 const maxConnectionRetries = 3;
 
 const mebibyte = 1024 ** 2;
-// A longer body is not one of the API, whatever the server is. Its models have at most 64 MiB.
+// No server with this API sends a longer body. The API's models have at most 64 MiB.
 const maxJsonBytes = 16 * mebibyte;
 const maxFileBytes = 512 * mebibyte;
 
@@ -208,7 +208,7 @@ async function withWholeBody(response: Response, url: string, maxBytes: number):
   for await (const part of response.body ? chunksOf(response.body) : []) {
     bytes += part.length;
     if (bytes > maxBytes) {
-      const problem = `${url} responded with more than ${maxBytes / mebibyte} MiB. Check that the URL is one of a gen3d server`;
+      const problem = `${url} responded with more than ${maxBytes / mebibyte} MiB. Check that it is the URL of a gen3d server`;
       throw new Gen3dError('invalid_response', problem, { status, requestId: requestId(response) });
     }
     parts.push(part as Uint8Array<ArrayBuffer>);

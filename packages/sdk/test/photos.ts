@@ -7,10 +7,10 @@ import { expect } from 'vitest';
 export const limit = 4 * 1024 ** 2;
 export const heicPhoto = fileURLToPath(new URL('../../cli/test/photos/teapot.heic', import.meta.url));
 
-/** A noisy photo, of 12 megapixels unless another width is given, whose upper left corner is red. */
+/** A noisy photo with a red upper left corner. It has 12 megapixels, unless another width is given. */
 export function photoOfPhone(width = 4032): Promise<Buffer> {
   const height = (width * 3) / 4;
-  // The same noise again and again: fast to make, and hard to compress all the same.
+  // Repeated noise is fast to make, and still hard to compress.
   const noise = randomBytes(1_000_003).map((value) => 96 + (value >> 2));
   const gray = Buffer.alloc(3 * width * height, noise);
   const corner = { create: { width: width >> 2, height: width >> 2, channels: 3, background: '#f00' } } as const;

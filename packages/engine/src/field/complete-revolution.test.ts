@@ -96,7 +96,7 @@ test('a mug is as hollow as the prediction', () => {
   expect(complete(mug).completed!.density(...camera(0, 0.1, 0))).toBeGreaterThan(0);
 });
 
-test('a cup on a saucer gets the far sides of both, and nothing between them', () => {
+test('a cup on a saucer gets both far sides, and nothing between cup and saucer', () => {
   const fromAbove = 0.75;
   const cup: Density = (x, y, z) => slope * Math.min(0.26 - Math.hypot(x, z), 0.28 - y, y + 0.1);
   const saucer: Density = (x, y, z) => slope * Math.min(0.45 - Math.hypot(x, z), y + 0.14, -0.08 - y);

@@ -52,15 +52,15 @@ type Top = 'flat' | 'pointed';
  */
 const [minCoverage, maxSliver, maxError, maxEdge] = [0.7, 0.11, 0.52, 0.08];
 
-/** The elevation, in radians, from which the network sees into a vessel that stands on something wider. */
+/** The minimum elevation, in radians, at which the network sees into a vessel that stands on something wider. */
 const minVesselElevation = 0.4;
-/** The share of the object that the largest solid inside the outline covers, if it is such a vessel: 0.99 of the demo's cup. */
+/** The minimum share of such a vessel that the largest solid inside its outline covers: 0.99 of the demo's cup. */
 const minVesselCoverage = 0.95;
-/** The `error` of such a vessel at most: the demo's cup has 0.75, the only other candidate, an armchair, 1.44. */
+/** The maximum `error` of such a vessel: the demo's cup has 0.75; the only other candidate, an armchair, has 1.44. */
 const maxVesselError = 0.9;
-/** The share of each circle that may be in front of the predicted front: handles, spoons and noise. */
+/** The maximum share of each circle in front of the predicted front, to allow for handles, spoons and noise. */
 const maxInFront = 0.25;
-/** The share of the wall's radius for which the outline must have room up to the rim, because no axis is exact. */
+/** The minimum share of the wall's radius for which the outline has room up to the rim. No axis is exact. */
 const minRim = 0.85;
 
 /** Pixels next to the solid's outline that count as slivers, and not as a part. */
@@ -108,7 +108,7 @@ export function completeRevolution(
     const k = 1 / ((camera.distance - z) * camera.halfTangent);
     return Math.min(body(x, y, z), view.outline(x * k, -y * k));
   };
-  // Next to a plate, the prediction adds scraps of its own bent plate, and no parts.
+  // Around a plate, the prediction has scraps of its own bent plate, but no parts.
   const insideSolid = (u: number, v: number) => (found.front ? Infinity : sampleSquare(inside, size, u, v) / toPixels);
   return {
     density: withParts(carved, camera, density, view, seen, insideSolid),
@@ -118,7 +118,7 @@ export function completeRevolution(
   };
 }
 
-/** Finds the axis in the middle of the bounds around which the outline has room for the largest solid. */
+/** Finds the axis around which the outline has room for the largest solid, in the middle of the bounds' depth. */
 function axisIn(view: View, bounds: Box, tiltRadians: number): Axis {
   const width = bounds.max[0] - bounds.min[0];
   const z = (bounds.min[2] + bounds.max[2]) / 2;
@@ -176,8 +176,8 @@ function search(start: Axis, view: View, seen: Seen, bounds: Box): Found | undef
 }
 
 /**
- * Finds an open vessel on something wider, seen from above: a cup on its saucer. The largest solid inside its outline
- * fills the space between the two, so the predicted front limits the radii as well.
+ * Finds an open vessel on something wider, seen from above, such as a cup on its saucer. The largest solid inside its
+ * outline fills the space between the two, so the predicted front limits the radii as well.
  */
 function searchVessel(start: Axis, view: View, seen: Seen, bounds: Box): Found | undefined {
   const depth = new Float32Array(size * size).fill(Infinity);
@@ -273,8 +273,9 @@ function turn(
 }
 
 /**
- * Narrows each row until most of its circle is behind the predicted front. That ends somewhere in the wall of a vessel,
- * because the front is inside of it from there on, so the wall goes on as far as the outline has room for it.
+ * Narrows each row until most of its circle is behind the predicted front. Partway up a vessel, this leaves nothing,
+ * because the front is inside the vessel from there on. The wall then keeps its radius for as long as the outline has
+ * room for it.
  */
 function radiiBehind(
   front: Front,
@@ -391,14 +392,14 @@ function boundsOf({ x, z, tiltRadians, low, rowHeight, radii }: Turned): Box {
 /** The inside of a hollow solid, in units of camera space. */
 interface Hollow {
   readonly wall: number;
-  /** Along the axis, as `Turned.low`: that of the solid, if the photo does not show it. */
+  /** Along the axis, like `Turned.low`. If the photo does not show the floor, it is the base of the solid. */
   readonly floor: number;
 }
 
 /**
- * Finds how hollow the prediction is: where rays from the axis leave its empty inside. Undefined for solid objects, for
- * domes, below which a prediction may be empty, and for narrow necks and columns, because the photo does not show their
- * inside and the prediction may miss the axis.
+ * Finds how hollow the prediction is: where rays from the axis leave its empty inside. Returns undefined for solid
+ * objects, for domes, below which a prediction may be empty, and for narrow necks and columns, because the photo does
+ * not show their inside and the prediction may miss the axis.
  */
 function hollowOf({ x, z, tiltRadians, low, rowHeight, radii }: Turned, density: Density): Hollow | undefined {
   const [cos, sin] = [Math.cos(tiltRadians), Math.sin(tiltRadians)];
@@ -414,7 +415,7 @@ function hollowOf({ x, z, tiltRadians, low, rowHeight, radii }: Turned, density:
     const along = low + (row + 0.5) * rowHeight;
     return density(x + side, along * cos - toward * sin, z + along * sin + toward * cos) > 0;
   };
-  // An open vessel has nothing above its inside, but a network may leave the inside of a bun empty.
+  // An open vessel has nothing above its inside. A bun does, even if the network leaves its inside empty.
   const covered = directions.filter(([side, toward]) => {
     for (let row = to; row <= last + 2; row++) {
       if (isFull(row, 0.3 * radii[to]! * side, 0.3 * radii[to]! * toward)) return true;
@@ -437,7 +438,7 @@ function hollowOf({ x, z, tiltRadians, low, rowHeight, radii }: Turned, density:
   const wall = clamp(1 - empty, minWall, maxWall) * radius;
   let floor = to;
   while (floor > first && !isFull(floor, 0, 0)) floor--;
-  // The prediction is too high where the photo does not show the floor.
+  // Where the photo does not show the floor, the predicted one is too high.
   const isSeen = (last - floor) * rowHeight * cos < (radius - wall) * sin;
   return { wall, floor: low + (isSeen ? floor + 1 : first) * rowHeight };
 }

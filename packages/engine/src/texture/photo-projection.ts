@@ -3,7 +3,7 @@ import { smoothStep } from '../base/interpolation.js';
 import { type DepthMap, visibleShare } from '../render/rasterize.js';
 import type { MirrorPlane } from '../surface/mirror.js';
 
-/** Where the photo shows some points of the surface, and how well. */
+/** The positions of surface points in the photo, and how well it shows them. */
 export interface ProjectedPoints {
   /** [N] position in the photo's frame, 0..1 from the left and from the top. */
   readonly x: Float64Array;

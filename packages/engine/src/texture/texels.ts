@@ -23,15 +23,15 @@ export function texelsOf(mesh: TexturedMesh, size: number): Texels {
   return texels;
 }
 
-/** The points of the surface at the covered texels of one row after another. */
+/** The points of the surface at the covered texels of a row. Reuse one for all rows. */
 export class TexelRow {
-  /** The number of covered texels, and which they are. */
+  /** The number of covered texels in the row. Their indices are the first ones in `texels`. */
   count = 0;
   readonly texels: Int32Array;
   readonly #indices: Uint32Array;
   readonly #all: Texels;
   readonly #size: number;
-  /** [3·count] where the values of each triangle's corners begin in an attribute, and their weights. */
+  /** [3·count] the offset of each triangle corner's values in an attribute, and the weight of that corner. */
   readonly #corners: Int32Array;
   readonly #weights: Float64Array;
 
@@ -65,7 +65,7 @@ export class TexelRow {
     this.count = count;
   }
 
-  /** Interpolates an attribute [3·V] at the n-th point, and writes it to `result`, from `at` on. */
+  /** Interpolates an attribute [3·V] at the n-th point, and writes the values to `result`, starting at `at`. */
   mix(attribute: Float32Array, n: number, result: Float64Array, at: number): void {
     const corners = this.#corners;
     const weights = this.#weights;

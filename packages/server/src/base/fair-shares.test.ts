@@ -17,7 +17,7 @@ test('one account takes at most half, and every other account still finds capaci
   expect(slots.free).toBe(0);
 });
 
-test('for short work, an account takes all that is free, and another one then has the next turn', async () => {
+test('with `takesAll`, an account takes all that is free, and another one then has the next turn', async () => {
   const places = new FairShares(2, { takesAll: true });
   expect(takeAll(places, 'a')).toBe(2);
   const order: string[] = [];

@@ -8,7 +8,7 @@ export interface FairSharesOptions {
   maxPerAccount?: number;
   /** How many callers of an account may wait. */
   maxWaiting?: number;
-  /** Lets an account take everything that is free: for work that soon ends, so that another account waits only that long. */
+  /** Lets an account take all free capacity. This suits short work, for whose end another account can wait. */
   takesAll?: boolean;
 }
 

@@ -31,7 +31,7 @@ export class SqliteWalDriver implements Driver {
   readonly #outage: Outage | undefined;
   readonly #reportDamage: ((error: unknown) => void) | undefined;
   readonly #statements = new Map<string, Statement>();
-  /** Kysely remembers every connection weakly, so a new one for each query would burden the garbage collector. */
+  /** Kysely holds a weak reference to every connection, so a new one for each query would burden garbage collection. */
   readonly #idle: Connection[] = [];
   /** Resolves when the last queued write has ended. */
   #lastWrite: Promise<void> = Promise.resolve();

@@ -19,8 +19,8 @@ export interface Tables {
     jobs_day: Generated<number>;
     jobs_of_day: Generated<number>;
     /**
-     * An upper bound on the number of its unfinished jobs. Counts every new job; only at the limit, it is set to the number
-     * of unfinished jobs. So creating a job does not have to count them, and no change of a job has to update it.
+     * An upper bound on the account's number of unfinished jobs. Each new job increments it; only at the limit is it set
+     * to that number. So creating a job seldom has to count them, and no change of a job has to update it.
      */
     open_at_most: Generated<number>;
     /** The time in the id of its last event, or 0; see webhooks/job-events.ts. */

@@ -158,7 +158,7 @@ export async function acceptJob(
   // Checked before the balance: a repeat must return the existing job whatever the balance.
   if (account.earlier !== null) return { id: account.earlier, created: false };
   if (available < minBalance) throw new InsufficientBalanceError(available, available < balance);
-  // The transaction decides. Checked before only to keep the images of refused jobs from being written.
+  // The transaction decides. This check only keeps the images of refused jobs from being written.
   if (image.store && account.openAtMost >= maxOpenJobs && (await countOpenJobs(db, accountId)) >= maxOpenJobs)
     throw tooMany();
   if (account.today >= maxJobsPerDay) throw tooManyToday(maxJobsPerDay);
@@ -204,7 +204,7 @@ export async function acceptJob(
   throw tooMany();
 }
 
-/** Inserts a job with its first event, so that a job with a 202 never lacks the event. Returns whether it did. */
+/** Inserts a job with its first event, so a job with a 202 never lacks it. Returns whether it inserted the job. */
 async function insertWithEvent(
   trx: Queryable,
   job: NewJob,

@@ -134,9 +134,10 @@ export async function insertJob(db: Queryable, job: NewJob): Promise<JobRow | un
 }
 
 /**
- * Inserts a job with its account's next turn in the queue. Returns the time of its first event, which has not been recorded
- * yet. Returns undefined if the account already has a job of the same origin or `maxOpenJobs` unfinished ones, or has
- * reserved too much of its balance. Must run in a transaction; the account's row stays locked until that ends.
+ * Inserts a job with its account's next turn in the queue. Returns the time that is reserved for its first event, which
+ * the caller must record. Returns undefined if the account already has a job of the same origin or `maxOpenJobs`
+ * unfinished ones, or has reserved too much of its balance. Must run in a transaction; the account's row stays locked
+ * until that ends.
  * @throws {QuotaError} if the account has created `maxJobsPerDay` jobs today
  * @throws {AccountDeletedError} if it was deleted since its key was checked
  */
@@ -180,7 +181,7 @@ async function refusalOf(trx: Queryable, accountId: string, maxJobsPerDay: numbe
   return deleted_at === null ? tooManyToday(maxJobsPerDay) : new AccountDeletedError();
 }
 
-/** Counts the account's unfinished jobs, and says whether another one is allowed. */
+/** Sets the bound to the account's unfinished jobs and the new one. Returns whether the new one is allowed. */
 async function hasRoom(trx: Queryable, accountId: string, maxOpenJobs: number): Promise<boolean> {
   const open_at_most = sql<number>`${openJobs(trx, accountId)} + 1`;
   const account = trx.updateTable('accounts').set({ open_at_most }).where('id', '=', accountId);
@@ -194,7 +195,7 @@ async function hasBalance(trx: Queryable, accountId: string): Promise<boolean> {
   return left >= toMicroUsd(limits.minBalanceUsd);
 }
 
-// On SQLite, a RETURNING clause or a SELECT would copy every page before its change, as an insert of several rows needs.
+// With RETURNING or SELECT, SQLite would copy every page before changing it, as it does to insert several rows.
 const insertQueued = prepared((trx, parameter: Parameters<NewJob>, columns) =>
   trx
     .insertInto('jobs')

@@ -47,7 +47,7 @@ export function nextTurn(db: Queryable, accountId: string | Expression<string>) 
   return sql<number>`${greatest}(coalesce(${ofOpenJobs}, 0) + 1, ${ofStartedJobs} + 1, ${current})`;
 }
 
-/** Counts the account's unfinished jobs, in an expression. */
+/** Returns an expression that counts the account's unfinished jobs. */
 export const openJobs = (db: Queryable, accountId: string) =>
   sql<number>`(select count(*) from ${turnsOfOpenJobs(db, accountId)} as open_jobs)`;
 

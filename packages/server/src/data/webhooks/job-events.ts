@@ -24,8 +24,8 @@ export type JobState = Pick<
 >;
 
 /**
- * Computes the time in the id of an account's next event: now, or just after the last event's. It is stored in
- * `accounts.last_event_at`, which locks the account's row.
+ * Returns an expression for the time in the id of an account's next event: now, or just after the last event's. Store
+ * it in `accounts.last_event_at`, which also locks the account's row.
  */
 export const nextEventTime = (trx: Queryable, now: Expression<number>) =>
   sql<number>`${sql.raw(kindOf(trx).greatest)}(last_event_at + 1, ${now})`;

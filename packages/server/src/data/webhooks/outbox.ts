@@ -18,7 +18,7 @@ import { isPaused, resume } from './pauses.js';
 const endpointOf = (trx: Queryable, accountId: string | Expression<string>) =>
   trx.selectFrom('webhook_endpoints').select('final_only').where('account_id', '=', accountId).$call(forKeyShare(trx));
 
-/** Inserts an event for streams. Returns whether the account's endpoint receives only final events; null without one. */
+/** Inserts an event for streams. Returns `final_only` of the account's endpoint, or null without an endpoint. */
 const insertEvent = prepared((trx, parameter: Parameters<NewEvent>, columns) =>
   trx
     .insertInto('job_events')

@@ -62,7 +62,7 @@ test('clients without a key on however many addresses keep no caller and no prob
   for (const kind of ['caller', 'probe'] as const) send(kind, '198.51.100.1');
 });
 
-test('a client with no request takes the place of the oldest one that waits for its client, if all are taken', () => {
+test('at the total, the oldest request that waits for its client is closed for a client without a request', () => {
   const requests = new RequestsInProgress({ total: 64, maxPerHolder: 64 });
   const destroyed: number[] = [];
   const waiting = Array.from({ length: 64 }, (_, index) => {
@@ -72,7 +72,7 @@ test('a client with no request takes the place of the oldest one that waits for 
   });
   requests.begin('newcomer', response());
   requests.begin('another', response());
-  // The server works on the first, so it is not closed.
+  // The server is working on the first one, so that one is not closed.
   expect(destroyed).toEqual([1, 2]);
   expect(() => requests.begin('holder 9', response())).toThrow(TooManyRequestsError);
   for (const one of waiting) one.emit('close');

@@ -12,8 +12,8 @@ import { waitsForClient } from './slow-clients.js';
  * and no more than stay free for the others. A server with a total below its number of connections can therefore always
  * accept another client: the other connections are idle and can be closed (`evictWaitingConnections`).
  *
- * Clients with many addresses can have all requests in progress, without sending their bodies or reading the responses.
- * For a holder that has none, the oldest request that waits for its client is then closed.
+ * Clients with many addresses can take the whole total, without sending the bodies or reading the responses. For a
+ * holder without a request, the oldest request that waits for its client is then closed.
  */
 export class RequestsInProgress {
   readonly #shares: FairShares;
@@ -26,8 +26,8 @@ export class RequestsInProgress {
 
   /**
    * Counts a request of `holder` until its response is closed.
-   * @throws {TooManyRequestsError} if the holder has as many as it may, or all places are taken by requests that the
-   *   server works on
+   * @throws {TooManyRequestsError} if the holder has as many as it may, or the total is taken by requests that the
+   *   server is working on
    */
   begin(holder: string, response: ServerResponse): void {
     // No event would follow.
@@ -44,7 +44,7 @@ export class RequestsInProgress {
   #makeRoomFor(holder: string): void {
     const slow = this.#shares.heldBy(holder) === 0 && [...this.#responses].find(waitsForClient);
     if (!slow) throw new TooManyRequestsError(retryAfterSeconds);
-    // Its place is given back only when it has closed, so it must not be found again.
+    // It counts until it has closed. In the meantime, it must not be found again.
     this.#responses.delete(slow);
     slow.destroy();
   }

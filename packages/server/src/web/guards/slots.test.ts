@@ -37,7 +37,7 @@ test('work that blocks the event loop leaves half of it to others, however many 
   const accounts = ['a', 'b', 'c', 'a', 'b', 'c'];
   const startedAt = performance.now();
   await Promise.all(accounts.map((account) => slots.run(account, response(), block)));
-  // The last two have no work after them.
+  // No work waits for the rest of the last two slots.
   expect(performance.now() - startedAt).toBeGreaterThan(2 * blockMs * (accounts.length - 2));
 });
 

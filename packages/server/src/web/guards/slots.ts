@@ -12,8 +12,8 @@ import { HttpError } from '../answers/responses.js';
  * when none is free: its connection is closed for an account that holds no slot.
  *
  * SQLite's queries block the event loop, and Node accepts one connection per turn of it. With `rest`, a slot therefore stays
- * taken for that many times as long as the event loop was busy during the work. Otherwise, if lists take longer than they
- * take to arrive, connections would wait to be accepted for tens of seconds.
+ * taken for that many times as long as the event loop was busy during the work. Otherwise, when lists arrive faster
+ * than they are finished, new connections would wait for tens of seconds to be accepted.
  */
 export class Slots {
   readonly #shares: FairShares;
@@ -63,8 +63,8 @@ const checkMs = 1_000;
 
 export const createSlots = () => ({
   /**
-   * Lists for people. One at a time per account, two of all accounts, so most database connections stay free. Each takes
-   * at most a quarter of the event loop.
+   * Lists for people. One at a time per account, two of all accounts, so most database connections stay free. Each slot
+   * takes at most a quarter of the event loop.
    */
   lists: new Slots(2, { rest: 3 }),
   /** Stored photos and models that are being sent, each with a buffer and, with S3, one of the SDK's 50 connections. */

@@ -95,7 +95,7 @@ test('an image that takes too much CPU time is image_invalid', async () => {
   });
 });
 
-test("an account's image waits for one image of another account, however many of these arrived before it", async () => {
+test("an account's image waits for only one of another account, however many of those arrived first", async () => {
   const pool = openPool({ ordinary: { size: 1 } });
   const order: string[] = [];
   const decode = async (account: string) => {

@@ -56,7 +56,8 @@ export class DecoderPool {
 
   /**
    * Resolves with the image as a PNG of upright sRGB with 8 bits per channel and sides of at most 2048 pixels, with alpha
-   * if it is needed. Accounts take turns. This process makes the PNG, so nothing that a decoder returns reaches another decoder.
+   * if it is needed. Accounts take turns. This process makes the PNG, so nothing that a decoder returns reaches another
+   * decoder.
    * @throws {JobFailure} image_invalid or image_too_large
    * @throws {TemporaryFailure} when no process can be started
    */
@@ -130,7 +131,7 @@ async function throwFinal(exit: ExitError, { limits, sandbox }: LaneOptions, isR
 const isKill = (name: 'SIGKILL' | 'SIGTERM', { code, signal }: ExitError): boolean =>
   signal === name || code === 128 + constants.signals[name];
 
-/** Decoder processes with the same limits. Waiting images are decoded in the order of their arrival, of one account after the other. */
+/** Decoder processes with the same limits. Accounts take turns, and an account's images wait in order of arrival. */
 class Lane {
   readonly #decoders = new Map<Decoder, NodeJS.Timeout | undefined>();
   readonly #places: FairShares;
