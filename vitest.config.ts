@@ -57,8 +57,8 @@ export default defineConfig(({ mode }) => {
             provide,
             include: ['packages/*/{src,test}/**/*.test.{ts,tsx}', 'scripts/**/*.test.ts'],
             exclude: [onlyPostgres, system, '**/node_modules/**'],
-            // Twice what any test without the tag `slow` took with six programs per core, so a test that exceeds it
-            // hangs, and is not just on a slow machine.
+            // Long enough for a slow machine: with six programs per core, nearly all tests without the tag `slow` took less
+            // than half of it.
             testTimeout: 15_000,
             hookTimeout: 60_000,
           },
