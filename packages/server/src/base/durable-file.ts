@@ -3,6 +3,7 @@ import { closeSync, linkSync, openSync, renameSync, rmSync } from 'node:fs';
 import { link, open, readFile, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { makeFolder, replaceFile, syncFolder } from '@gen3d/engine/files';
+import { ifMissing } from './errors.js';
 
 /**
  * Writes a file atomically and durably: after a crash it exists either whole or not at all. Draft, fsync, rename, fsync of
@@ -15,11 +16,11 @@ export async function writeDurably(path: string, bytes: Uint8Array, mode?: numbe
   const draft = join(folder, `.${basename(path)}.${randomBytes(6).toString('hex')}`);
   const openDraft = () => open(draft, 'wx', mode);
   try {
-    const file = await openDraft().catch(async (error: unknown) => {
-      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    let file = await openDraft().catch(ifMissing(undefined));
+    if (!file) {
       await makeFolder(folder);
-      return openDraft();
-    });
+      file = await openDraft();
+    }
     try {
       await file.writeFile(bytes);
       await file.sync();

@@ -52,8 +52,8 @@ export class FairShares {
 
   mayTake(account: string, amount = 1): boolean {
     const held = this.heldBy(account);
-    const free = this.#takesAll ? held + this.#free : this.#free;
-    return held + amount <= Math.min(free, this.#maxPerAccount);
+    const kept = this.#takesAll ? 0 : held;
+    return amount <= this.#free - kept && held + amount <= this.#maxPerAccount;
   }
 
   /** Returns the accounts that hold capacity and may not take this amount in addition. */

@@ -42,6 +42,10 @@ export function prepared<Values extends object, Row>(
   };
 }
 
+/** Makes the row of an insert out of the values that are given. */
+export const rowOf = <Values extends object>(parameter: Parameters<Values>, given: readonly (keyof Values)[]): Values =>
+  Object.fromEntries(given.map((name) => [name, parameter(name)])) as unknown as Values;
+
 type Plain<Value> = Exclude<Value, Expression<unknown>>;
 
 export type Parameters<Values> = <Name extends keyof Values>(name: Name) => RawBuilder<Plain<Values[Name]>>;

@@ -4,7 +4,7 @@ import { type Expression, sql } from 'kysely';
 import { toMicroUsd } from '../../base/money.js';
 import { AccountDeletedError, dayOf, jobsOfToday, tooManyToday } from '../accounts/quotas.js';
 import type { Queryable } from '../db/database.js';
-import { type Parameters, prepared } from '../db/prepared.js';
+import { type Parameters, prepared, rowOf } from '../db/prepared.js';
 import type { InsertableJob, JobRow } from '../db/tables.js';
 import type { Time } from '../db/time.js';
 import { nextEventTime } from '../webhooks/job-events.js';
@@ -150,7 +150,7 @@ export async function enqueueJob(
   // Also lets one transaction at a time enqueue jobs of an account, so that each sees the jobs of the previous one.
   const [counted] = (await countJob(trx, { accountId, maxJobsPerDay, now, eventTime: Date.now() })).rows;
   if (!counted) throw await refusalOf(trx, accountId, maxJobsPerDay);
-  if (counted.openAtMost > maxOpenJobs && !(await hasRoom(trx, accountId, maxOpenJobs))) return undefined;
+  if (counted.openAtMost > maxOpenJobs && (await recountOpenJobs(trx, accountId)) > maxOpenJobs) return undefined;
   if (reserved_microusd > 0 && !(await hasBalance(trx, accountId))) return undefined;
   const { numAffectedRows } = await insertQueued(trx, job);
   return numAffectedRows ? counted.eventTime : undefined;
@@ -181,12 +181,11 @@ async function refusalOf(trx: Queryable, accountId: string, maxJobsPerDay: numbe
   return deleted_at === null ? tooManyToday(maxJobsPerDay) : new AccountDeletedError();
 }
 
-/** Sets the bound to the account's unfinished jobs and the new one. Returns whether the new one is allowed. */
-async function hasRoom(trx: Queryable, accountId: string, maxOpenJobs: number): Promise<boolean> {
+/** Sets the bound to the number of the account's unfinished jobs, with the new one, and returns it. */
+async function recountOpenJobs(trx: Queryable, accountId: string): Promise<number> {
   const open_at_most = sql<number>`${openJobs(trx, accountId)} + 1`;
   const account = trx.updateTable('accounts').set({ open_at_most }).where('id', '=', accountId);
-  const counted = await account.returning('open_at_most').executeTakeFirstOrThrow();
-  return counted.open_at_most <= maxOpenJobs;
+  return (await account.returning('open_at_most').executeTakeFirstOrThrow()).open_at_most;
 }
 
 /** Whether the balance, without what unfinished jobs have reserved, suffices for another job. */
@@ -196,12 +195,12 @@ async function hasBalance(trx: Queryable, accountId: string): Promise<boolean> {
 }
 
 // With RETURNING or SELECT, SQLite would copy every page before changing it, as it does to insert several rows.
-const insertQueued = prepared((trx, parameter: Parameters<NewJob>, columns) =>
+const insertQueued = prepared((trx, parameter: Parameters<NewJob>, given) =>
   trx
     .insertInto('jobs')
     .values({
       ...initial,
-      ...(Object.fromEntries(columns.map((column) => [column, parameter(column)])) as unknown as InsertableJob),
+      ...rowOf(parameter, given),
       turn: nextTurn(trx, parameter('account_id')),
     })
     .onConflict((conflict) => conflict.doNothing()),

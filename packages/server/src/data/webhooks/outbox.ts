@@ -2,8 +2,8 @@ import { isTerminal } from '@gen3d/schema';
 import { type Expression, type RawBuilder, sql } from 'kysely';
 import { newUlid, randomToken } from '../../base/ids.js';
 import type { Db, Queryable } from '../db/database.js';
-import { type Parameters, prepared } from '../db/prepared.js';
-import type { JobEventRow, JobRow, OutboxRow } from '../db/tables.js';
+import { type Parameters, prepared, rowOf } from '../db/prepared.js';
+import type { JobRow, OutboxRow } from '../db/tables.js';
 import { after, isUnleased, type Time } from '../db/time.js';
 import { forKeyShare, forUpdateSkipLocked, transaction } from '../db/transaction.js';
 import { eventIdAt, type JobState, type NewEvent, reserveEventTime } from './job-events.js';
@@ -19,10 +19,10 @@ const endpointOf = (trx: Queryable, accountId: string | Expression<string>) =>
   trx.selectFrom('webhook_endpoints').select('final_only').where('account_id', '=', accountId).$call(forKeyShare(trx));
 
 /** Inserts an event for streams. Returns `final_only` of the account's endpoint, or null without an endpoint. */
-const insertEvent = prepared((trx, parameter: Parameters<NewEvent>, columns) =>
+const insertEvent = prepared((trx, parameter: Parameters<NewEvent>, given) =>
   trx
     .insertInto('job_events')
-    .values(Object.fromEntries(columns.map((column) => [column, parameter(column)])) as unknown as JobEventRow)
+    .values(rowOf(parameter, given))
     .returning(endpointOf(trx, parameter('account_id')).as('final_only')),
 );
 
