@@ -12,9 +12,9 @@ export interface ModelLimits {
   /** Vertices, counted in the same way. */
   readonly vertices: number;
   /**
-   * Bytes of all accessors, and of all compressed buffer views after decompression. The same limit
-   * applies to the accessors of all primitives, and to the files of all images, where each use of a shared one counts,
-   * because it is copied.
+   * Bytes of all accessors, and of all compressed buffer views after decompression. The same limit applies to the
+   * accessors of all primitives, and to the files of all images, where each use of a shared one counts, because it is
+   * copied.
    */
   readonly bytes: number;
   /** Pixels of all images together. */
