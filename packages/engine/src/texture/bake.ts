@@ -218,7 +218,7 @@ function paint(
     }
     rest.fill(1);
     for (const layer of layers) {
-      layer.projection.project(rowPositions, rowNormals, row.count, projected);
+      layer.projection.project(rowPositions, rowNormals, row.count, projected, rest);
       paintLayer(row, layer, projected, rest, painted);
     }
     paintRest(row, colors, rest, painted);

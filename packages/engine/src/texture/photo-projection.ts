@@ -45,14 +45,22 @@ export class PhotoProjection {
    * passed to a function.
    *
    * @param points [3·N] @param normals [3·N], which may be slightly shorter than 1
+   * @param rest [N] skips the points that have none left to paint
    */
-  project(points: Float64Array, normals: Float64Array, count: number, projected: ProjectedPoints): void {
+  project(
+    points: Float64Array,
+    normals: Float64Array,
+    count: number,
+    projected: ProjectedPoints,
+    rest?: Float64Array,
+  ): void {
     const { distance, halfTangent } = this.#camera;
     const map = this.#map;
     const bias = this.#bias;
     const [mx, my, mz] = this.#mirror?.normal ?? [0, 0, 0];
     const offset = this.#mirror?.offset ?? 0;
     for (let i = 0; i < count; i++) {
+      if (rest?.[i] === 0) continue;
       let x = points[3 * i]!;
       let y = points[3 * i + 1]!;
       let z = points[3 * i + 2]!;
