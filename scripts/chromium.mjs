@@ -23,7 +23,12 @@ const installed = [
 export async function launchChromium() {
   const args = ['--use-angle=swiftshader', '--enable-unsafe-swiftshader', '--ignore-gpu-blocklist', '--no-sandbox'];
   const executablePath = process.env.CHROMIUM || installed.find((path) => existsSync(path));
-  return chromium.launch({ args, ...(executablePath ? { executablePath } : unpackedChromium()) });
+  const options = { args, ...(executablePath ? { executablePath } : unpackedChromium()) };
+  return chromium.launch(options).catch((error) => {
+    // Chromium rarely crashes while it starts (SIGSEGV once in CI, never in 116 tries), whatever is being tested.
+    console.warn(`Chromium did not start, so it is started once more: ${error.message.split('\n', 1)[0]}`);
+    return chromium.launch(options);
+  });
 }
 
 /** Chromium from `@sparticuz/chromium`, with the libraries and fonts it needs. The first call unpacks them in 2 seconds. */
