@@ -7,6 +7,7 @@ import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { endpointHealthHeaders } from '../../schema/src/rules.js';
+import { isServerStarting } from '../src/connection/profile.js';
 import { bin, discPng, outputMatching, result, testFolder } from './run.js';
 
 const { gen3d, path, spawned, start } = testFolder();
@@ -105,11 +106,14 @@ test('a command waits for a server that is starting, and uses the key that the s
   const url = `http://127.0.0.1:${port}`;
   const writeProfile = (profile: object) => writeFile(path('starting', 'profile.json'), JSON.stringify(profile));
   await mkdir(path('starting'));
-  await writeProfile({ current: url, starting: process.pid, servers: {} });
+  await writeProfile({ current: url, starting: process.pid, startingSince: Date.now(), servers: {} });
 
   const child = start(['balance', '--json'], { GEN3D_CONFIG_DIR: path('starting') });
   const ended = result(child);
-  await outputMatching(child, /A gen3d server is starting on this machine\. Waiting until it listens/);
+  await outputMatching(
+    child,
+    /is starting on this machine \(process \d+\)\. Waiting .* until it listens\. Ctrl-C ends/,
+  );
   server.listen(port, '127.0.0.1');
   await once(server, 'listening');
   await writeProfile({ current: url, servers: { [url]: { apiKey: 'gen3d_new' } } });
@@ -121,7 +125,8 @@ test('a command waits for a server that is starting, and uses the key that the s
 test('a command that waits for a starting server reports when the server has ended', { tags: 'slow' }, async () => {
   const starting = spawn(process.execPath, ['-e', 'setTimeout(() => {}, 60_000)']);
   await mkdir(path('ending'));
-  await writeFile(path('ending', 'profile.json'), JSON.stringify({ starting: starting.pid, servers: {} }));
+  const profile = { starting: starting.pid, startingSince: Date.now(), servers: {} };
+  await writeFile(path('ending', 'profile.json'), JSON.stringify(profile));
   const child = start(['list'], { ...noServer, GEN3D_CONFIG_DIR: path('ending') });
   const ended = result(child);
   await outputMatching(child, /A gen3d server is starting on this machine/);
@@ -130,6 +135,21 @@ test('a command that waits for a starting server reports when the server has end
     code: 3,
     stderr: expect.stringMatching(/that was starting .* has ended.* Check its output for the reason\n$/),
   });
+});
+
+test('a command does not wait for another program that has the process id of a server that crashed while it started', async () => {
+  const startedBefore = { starting: process.pid, startingSince: Date.now() - 300_000, servers: {} };
+  const { startingSince, ...startedByOlderVersion } = startedBefore;
+  for (const [name, profile] of Object.entries({ startedBefore, startedByOlderVersion })) {
+    await mkdir(path(name));
+    await writeFile(path(name, 'profile.json'), JSON.stringify(profile));
+    const { code, stderr } = await gen3d(['list'], { env: { ...noServer, GEN3D_CONFIG_DIR: path(name) } });
+    expect({ code, stderr }).toEqual({ code: 3, stderr: expect.stringMatching(/^error: Cannot reach/) });
+  }
+  const justNow = { ...startedBefore, startingSince: Date.now() - 60_000 };
+  expect(isServerStarting(justNow, 90_000)).toBe(true);
+  // The machine was restarted in between.
+  expect(isServerStarting(justNow, 30_000)).toBe(false);
 });
 
 test('create waits for a server that is started at the same moment, and other commands do not', async () => {

@@ -5,7 +5,7 @@ import { interruptible } from '../exit/interruption.js';
 import { duration } from '../terminal/format.js';
 import { nextCommand } from '../terminal/next-command.js';
 import { say } from '../terminal/terminal.js';
-import { isServerStarting, type Profile, readProfile } from './profile.js';
+import { isServerStarting, maxStartMs, type Profile, readProfile } from './profile.js';
 
 /** Every command that uses a server has these options. */
 export interface ServerOptions {
@@ -63,8 +63,6 @@ export async function withClient<T>(
 
 /** How long commands that create jobs wait for an announcement, because scripts start them together with `serve`. */
 export const simultaneousStartMs = 5_000;
-/** A server that has announced itself takes less, even on a slow machine. Its process may have crashed. */
-const maxStartMs = 300_000;
 const startPollMs = 500;
 
 /**
@@ -79,7 +77,7 @@ async function profileOfRunningServer(options: ServerOptions, startMs: number, s
     const profile = await readProfile();
     const baseUrl = chooseServer(options, profile);
     if (!isLocal(baseUrl)) return profile;
-    const isStarting = isServerStarting(profile) && Date.now() - startedAt < maxStartMs;
+    const isStarting = isServerStarting(profile);
     const hasKey = chooseKey(options, profile, baseUrl) !== undefined;
     // Without a key, a server that is starting has nothing to say, and would log every request.
     const requestedAt = Date.now();
@@ -91,7 +89,10 @@ async function profileOfRunningServer(options: ServerOptions, startMs: number, s
       if (hasSaid) throw failedStart();
       throw unreachableError(baseUrl, health instanceof Gen3dError ? health : undefined);
     }
-    if (isStarting && !hasSaid) say('A gen3d server is starting on this machine. Waiting until it listens');
+    if (isStarting && !hasSaid) {
+      const server = `A gen3d server is starting on this machine (process ${profile.starting})`;
+      say(`${server}. Waiting up to ${maxStartMs / 60_000} minutes until it listens. Ctrl-C ends the wait`);
+    }
     hasSaid ||= isStarting;
   }
 }

@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { uptime } from 'node:os';
 import { join } from 'node:path';
 import { makeFolder } from '@gen3d/engine/files';
 import envPaths from 'env-paths';
@@ -25,6 +26,8 @@ export interface Profile {
   readonly current?: string | undefined;
   /** The process id of a `serve` that does not listen yet. */
   readonly starting?: number | undefined;
+  /** When it announced itself, in milliseconds since 1970. */
+  readonly startingSince?: number | undefined;
   readonly servers: Readonly<Record<string, KnownServer>>;
 }
 
@@ -66,7 +69,7 @@ const isRecord = (value: unknown): value is Record<string, unknown> =>
 const isProfile = (value: unknown): value is Profile =>
   isRecord(value) &&
   (value.current === undefined || (typeof value.current === 'string' && URL.canParse(value.current))) &&
-  (value.starting === undefined || typeof value.starting === 'number') &&
+  [value.starting, value.startingSince].every((one) => one === undefined || typeof one === 'number') &&
   isRecord(value.servers) &&
   Object.values(value.servers).every(isKnownServer);
 
@@ -81,15 +84,23 @@ const isKnownServer = (value: unknown): value is KnownServer =>
  */
 export async function announceStart(): Promise<void> {
   try {
-    await writeProfile({ ...(await readProfile()), starting: process.pid });
+    await writeProfile({ ...(await readProfile()), starting: process.pid, startingSince: Date.now() });
   } catch {
     // `serve` reports a profile that cannot be written.
   }
 }
 
-/** Whether a server on this machine is starting: its process has announced it, and still runs. */
-export function isServerStarting({ starting }: Profile): boolean {
-  if (starting === undefined) return false;
+/** A server that has announced itself takes less to start, even on a slow machine. */
+export const maxStartMs = 300_000;
+
+/**
+ * Whether a server on this machine is starting: its process has announced it, and still runs. After a crash, another program
+ * may get the process id, so an announcement counts only for a limited time, and never after a restart of the machine.
+ */
+export function isServerStarting({ starting, startingSince = 0 }: Profile, machineMs = uptime() * 1_000): boolean {
+  // The clock may have been set back.
+  const isRecent = Math.abs(Date.now() - startingSince) < Math.min(maxStartMs, machineMs);
+  if (starting === undefined || !isRecent) return false;
   try {
     process.kill(starting, 0);
     return true;
