@@ -72,6 +72,24 @@ test('a stream that is cut after every event yields each of them once, in order'
   expect(opened()).toBe(4);
 });
 
+test('an event that does not end is refused after 1 MiB', async () => {
+  let sent = 0;
+  const { gen3d, opened } = await serverWith((response) => {
+    const send = () => {
+      while (response.write('data: '.padEnd(65_536, 'x'))) sent += 65_536;
+    };
+    response.writeHead(200, opening).on('drain', send);
+    send();
+  });
+  await expect(gen3d.events({ jobId }).next()).rejects.toMatchObject({
+    code: 'invalid_response',
+    message: expect.stringMatching(/\/events sent an event of more than 1 MiB\. Check that it is the URL of/),
+  });
+  expect(opened()).toBe(1);
+  // What the sockets hold comes in addition.
+  expect(sent).toBeLessThan(32 * 1024 ** 2);
+});
+
 test('a connection that breaks is not reported as an unreachable server', async () => {
   const errors: Error[] = [];
   const { gen3d } = await serverWith((response, last) => {
