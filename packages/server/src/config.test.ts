@@ -125,6 +125,30 @@ describe('settings', () => {
     expect(() => loadConfig({ [key]: value }, {})).not.toThrow('Invalid input');
   });
 
+  test.each([
+    ['port', '70000', 'must be a whole number from 0 to 65535, but is "70000"'],
+    ['device', 'abacus', 'must be one of auto, cpu, webgpu, cuda, coreml, dml, but is "abacus"'],
+    ['rates', { g6e: -1 }, 'such as {"g6e":0.002}, but is "{"g6e":-1}"'],
+    ['host', 5, 'received number, but is "5"'],
+    ['rateLimit', '\u001B[2J5\n0', 'such as 50:100, but is "[2J5 0"'],
+    ['publicUrl', 'x'.repeat(500), `but is "${'x'.repeat(200)}…"`],
+  ])('reject %s=%j with an error that shows the value', (key, value, text) => {
+    expect(() => loadConfig({ [key]: value }, {})).toThrow(text);
+  });
+
+  test.each([
+    ['serverKey', 'topsecret'],
+    ['bootstrapApiKey', 'topsecret'],
+    ['database', 'mysql://db/gen3d?password=topsecret'],
+    ['publicUrl', 'ftp://user:topsecret@gpu-box'],
+    ['publicUrl', 'https://gpu-box/?token=topsecret'],
+    ['assets', 'https://models.example.com/#topsecret'],
+  ])('reject %s=%s without showing what may be a credential', (key, value) => {
+    const load = () => loadConfig({ [key]: value }, {});
+    expect(load).toThrow(`${key} in a config file) must `);
+    expect(load).not.toThrow('topsecret');
+  });
+
   test('for S3: use the endpoint of the AWS tools unless gen3d has its own', () => {
     const assets = 's3://models/gen3d';
     const env = { AWS_ENDPOINT_URL: 'http://any:1', AWS_ENDPOINT_URL_S3: 'http://minio:9000' };
@@ -156,7 +180,7 @@ describe('settings', () => {
     'reject %s as the assets folder',
     (assets) => {
       expect(() => loadConfig({ assets }, {})).toThrow(
-        `--assets (GEN3D_ASSETS; assets in a config file) must be a folder or s3://BUCKET/PREFIX, but is "${assets}"`,
+        `--assets (GEN3D_ASSETS; assets in a config file) must be s3://BUCKET/PREFIX or a folder (write ./NAME for a NAME with a colon), but is "${assets}"`,
       );
     },
   );

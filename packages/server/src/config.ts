@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { meshDefaults } from '@gen3d/engine/bundles';
-import { limits, publicTestKey } from '@gen3d/schema';
+import { limits, oneLine, publicTestKey, quoted } from '@gen3d/schema';
 import { z } from 'zod';
 import { ConfigError, errorMessage } from './base/errors.js';
 import { maxUsd } from './base/money.js';
@@ -143,10 +143,7 @@ const WithFlag = z.strictObject({
     .refine(
       // A scheme has at least two letters: C:\models is a folder.
       (assets) => isS3Url(assets) || !/^[a-z][a-z0-9+.-]+:/i.test(assets),
-      {
-        error: ({ input }) =>
-          `must be a folder or s3://BUCKET/PREFIX, but is "${String(input)}". For a folder of that name, write "./${String(input)}"`,
-      },
+      'must be s3://BUCKET/PREFIX or a folder (write ./NAME for a NAME with a colon)',
     )
     .transform((assets) => (isS3Url(assets) ? assets : resolve(assets)))
     .optional()
@@ -334,13 +331,23 @@ function readConfigFile(path: string): Record<string, unknown> {
   return content as Record<string, unknown>;
 }
 
-/** Names the setting by its flag, variable and key in a config file. */
-function describeIssue({ path: [key], message }: z.core.$ZodIssue): string {
+/** Names the setting by its flag, variable and key in a config file, and shows its value. */
+function describeIssue(issue: z.core.$ZodIssue, values: Readonly<Record<string, unknown>>): string {
+  const [key] = issue.path;
   const setting = settings.find((candidate) => candidate.key === key);
-  if (!setting) return key === undefined ? message : `${String(key)}: ${message}`;
+  if (!setting) return key === undefined ? issue.message : `${String(key)}: ${issue.message}`;
   const inFile = `${setting.key} in a config file`;
   const names = setting.flag ? `${setting.flag} (${setting.variable}; ${inFile})` : `${setting.variable} (${inFile})`;
-  return message.startsWith('must ') ? `${names} ${message}` : `${names}: ${message}`;
+  const message = issue.code === 'invalid_value' ? `must be one of ${issue.values.join(', ')}` : issue.message;
+  return `${names}${message.startsWith('must ') ? '' : ':'} ${message}${shownValue(setting.key, values[setting.key])}`;
+}
+
+const secretSettings: readonly SettingKey[] = ['database', 'serverKey', 'bootstrapApiKey'];
+
+/** Hides what may be a credential: in a URL, the password before the `@`, and a token after the `?` or `#`. */
+function shownValue(key: SettingKey, value: unknown): string {
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  return secretSettings.includes(key) || /[@?#]/.test(text) ? '' : `, but is "${oneLine(quoted(text))}"`;
 }
 
 function chosenIn(dataDir: string): BundleChoice {
@@ -377,9 +384,10 @@ export function loadConfig(
   }
   if (isS3Url(String(values.assets)))
     values.s3Endpoint ??= env.AWS_ENDPOINT_URL_S3 || env.AWS_ENDPOINT_URL || undefined;
-  const result = Config.safeParse({ ...chosenIn(String(values.dataDir)), ...values });
+  const input = { ...chosenIn(String(values.dataDir)), ...values };
+  const result = Config.safeParse(input);
   if (!result.success) {
-    const problems = new Set(result.error.issues.map(describeIssue));
+    const problems = new Set(result.error.issues.map((issue) => describeIssue(issue, input)));
     throw new ConfigError(`Invalid configuration\n${[...problems].map((problem) => `✖ ${problem}`).join('\n')}`);
   }
   if (result.data.serverKey !== undefined && result.data.database === 'sqlite') {
