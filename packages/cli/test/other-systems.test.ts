@@ -49,13 +49,21 @@ test.each([
   expect(modelPath(image)).toBe(name);
 });
 
-describe('a path in a command to copy', () => {
+describe('a word in a command to copy', () => {
   test.each<[NodeJS.Platform, string, string]>([
     ['linux', "/home/o'neil/my data", "'/home/o'\\''neil/my data'"],
     ['win32', 'C:\\Users\\me\\gen3d', 'C:\\Users\\me\\gen3d'],
     ['win32', "C:\\Users\\Pat O'Neil", '"C:\\Users\\Pat O\'Neil"'],
-  ])('is quoted for the shells of %s: %s', (platform, file, word) => {
-    expect(shellWord(file, platform)).toBe(word);
+    ['win32', '100 % wool & cotton', '"100 % wool & cotton"'],
+    ['win32', 'D:\\My Data\\', '"D:\\My Data\\\\"'],
+    ['win32', '$(calc).glb', 'VALUE'],
+    ['win32', 'a`nb.glb', 'VALUE'],
+    ['win32', '%TEMP%', 'VALUE'],
+    ['win32', 'a "large" mug', 'VALUE'],
+    ['win32', 'a \u201D& calc', 'VALUE'],
+    ['linux', '$(calc).glb', "'$(calc).glb'"],
+  ])('is quoted for the shells of %s: %s', (platform, text, word) => {
+    expect(shellWord(text, platform)).toBe(word);
   });
 });
 

@@ -39,10 +39,17 @@ export function table(rows: readonly (readonly string[])[]): string {
 
 const widthOf = (cell: string) => stripVTControlCharacters(cell).length;
 
-/** Quotes a path for a shell, if necessary. On Windows, double quotes suit cmd and PowerShell, and no path has any. */
-export function shellWord(path: string, platform = process.platform): string {
-  if (platform === 'win32') return /^[\w.\\/:-]+$/.test(path) ? path : `"${path}"`;
-  return /^[\w.:/-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
+/**
+ * Quotes a word for a shell, if necessary. On Windows, double quotes suit both cmd and PowerShell, except for what one of
+ * them replaces or runs, such as `$(program)`: no quotes suit both then, and `VALUE` stands for the word.
+ */
+export function shellWord(word: string, platform = process.platform): string {
+  if (platform !== 'win32') return /^[\w.:/-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+  if (/^[\w.\\/:-]+$/.test(word)) return word;
+  // PowerShell treats typographic quotes as quotes.
+  if (/["\u201C-\u201E$`\r\n]|%.*%/.test(word)) return 'VALUE';
+  // A backslash before the quote would escape it.
+  return `"${word.replace(/\\+$/, '$&$&')}"`;
 }
 
 /** Finds the name that is most similar to a mistyped one, if any is similar enough. */
