@@ -9,7 +9,8 @@ export const maxLabelLength = 200;
 
 /** Cleans a label for storage: one line of at most 200 characters. Null if nothing is left. */
 export function cleanLabel(text: string): string | null {
-  return firstCharacters(oneLine(text), maxLabelLength).trim() || null;
+  // The second time for a joiner or a space at the cut.
+  return oneLine(firstCharacters(oneLine(text), maxLabelLength)) || null;
 }
 
 /** Encodes a label for its header. Returns undefined if the label is empty. */

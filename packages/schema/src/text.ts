@@ -36,12 +36,13 @@ export const notStorable = 'must not contain U+0000 or an unpaired surrogate (ha
 
 /**
  * Converts a text to one line that is safe to print. Control characters, which terminals obey, become spaces. Invisible
- * characters, some of which reverse the text around them, and more than four marks on one character are removed.
+ * characters, some of which reverse the text around them, are removed, except between emoji that they join into one, such
+ * as a family. So are more than four marks on one character.
  */
 export function oneLine(text: string): string {
   return text
     .replace(/[\p{Cc}\s]+/gu, ' ')
-    .replace(/\p{Cf}+/gu, '')
+    .replace(/(\p{Extended_Pictographic}(?:\p{EMod}|\uFE0F)?\u200D)(?=\p{Extended_Pictographic})|\p{Cf}/gu, '$1')
     .replace(/(\p{M}{4})\p{M}+/gu, '$1')
     .trim();
 }

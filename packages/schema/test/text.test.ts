@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { IdempotencyKey, ImageUrl } from '../src/index.js';
+import { cleanLabel } from '../src/label.js';
 import { firstCharacters, isStorable, oneLine, quoted } from '../src/text.js';
 
 test('firstCharacters never splits a character', () => {
@@ -22,6 +23,13 @@ test('one line has no control characters, no invisible ones, and at most four ma
   expect(oneLine(' \u001B]0;a\u0007\r\n\u0085b\tc ')).toBe(']0;a b c');
   expect(oneLine('a\u200B\u200F\u202E\u061C\u00ADb')).toBe('ab');
   expect(oneLine(`e${'\u0301'.repeat(200)}f`)).toBe(`e${'\u0301'.repeat(4)}f`);
+});
+
+test('one line keeps the invisible characters that make one emoji of several, and only those', () => {
+  for (const emoji of ['👩‍👩‍👧‍👦', '🏃🏽‍♂️', '🏳️‍🌈', '❤️‍🔥', '☕️'])
+    expect(oneLine(`my ${emoji}.jpg`)).toBe(`my ${emoji}.jpg`);
+  expect(oneLine('a\u200Db \u200D👩\u200D\u200D👧 👩\u202E\u200D👧\u200D')).toBe('ab 👩👧 👩👧');
+  expect(cleanLabel(`${'x'.repeat(198)}👩\u200D👧`)).toBe(`${'x'.repeat(198)}👩`);
 });
 
 test('an idempotency key may have up to 256 characters, counted as code points', () => {
