@@ -296,6 +296,7 @@ describe('invalid input exits with 2 and a message, without a request:', () => {
     await writeFile(path('folder.png'), discPng());
     await writeFile(path('bowl.obj'), 'v 0 0 0');
     await mkdir(path('folder.glb'));
+    await mkdir(path('my photos'));
   });
   afterAll(() => expect(existsSync(path('typo'))).toBe(false));
 
@@ -303,6 +304,11 @@ describe('invalid input exits with 2 and a message, without a request:', () => {
     ['a missing photo', ['create', 'cupp.png'], /cupp\.png does not exist/],
     ['one missing photo of several', ['create', 'cup.png', 'cupp.png'], /cupp\.png does not exist/],
     ['a folder', ['create', '.'], /is not a file/],
+    [
+      'a folder with a space',
+      ['create', 'my photos'],
+      /such as 'my photos'\/\*\.jpg, or run `gen3d watch 'my photos'`/,
+    ],
     [
       'a file that is not an image',
       ['create', 'notes.txt'],

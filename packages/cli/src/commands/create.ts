@@ -28,7 +28,7 @@ import {
 } from '../jobs/model-options.js';
 import { extensions, modelPath, planOutputs, type ResultOptions } from '../jobs/output-file.js';
 import { isDataUri, isUrl, labelOf, photoInput, requirePhotoFile } from '../jobs/photo-input.js';
-import { bytes, count, duration } from '../terminal/format.js';
+import { bytes, count, duration, shellWord } from '../terminal/format.js';
 import { nextCommand } from '../terminal/next-command.js';
 import { type ProgressDisplay, showProgress, showState } from '../terminal/progress.js';
 import {
@@ -124,7 +124,7 @@ async function requireFiles(images: readonly string[]): Promise<void> {
         },
       );
     });
-    const advice = `Pass the photos in it, such as ${image}/*.jpg, or run \`gen3d watch ${image}\``;
+    const advice = `Pass the photos in it, such as ${shellWord(image)}/*.jpg, or run \`gen3d watch ${shellWord(image)}\``;
     if (!file.isFile()) throw new UsageError(`${shownName(image)} is not a file. ${advice}`);
     // Of several files, the one that is not a photo fails later, and the others become models.
     if (images.length === 1) await requirePhotoFile(image);
