@@ -52,7 +52,8 @@ export async function readImage(image: ImageInput, sharp?: Sharp): Promise<strin
   if (image === '') throw invalid('image is an empty string. Pass a path, an http(s) URL or a data URI');
   if (typeof image === 'string') {
     if (/^data:/i.test(image)) return dataUri(image);
-    if (/^[\w+/=\s-]{1000,}$/.test(image)) {
+    // Long, or with the signature of a PNG, JPEG or WebP.
+    if (/^([\w+/=\s-]{1000,}|(iVBORw0KGgo|\/9j\/|UklGR)[\w+/=\s-]+)$/.test(image)) {
       throw invalid('image is base64 text. Pass its bytes, or a data URI: data:image/jpeg;base64,…');
     }
     if (/^file:\/\//i.test(image)) return inlineFile(new URL(image));
@@ -63,8 +64,9 @@ export async function readImage(image: ImageInput, sharp?: Sharp): Promise<strin
   if (bytes) return inline(bytes);
   if (isWebStream(image)) return inline(await collect(chunksOf(image)));
   if (typeof image === 'object' && image !== null && Symbol.asyncIterator in image) return inline(await collect(image));
+  const problem = image === undefined ? 'missing' : `of type ${Object.prototype.toString.call(image).slice(8, -1)}`;
   throw invalid(
-    'image must be a path, an http(s) URL, a data URI, bytes, a Blob or a stream of bytes, ' +
+    `image is ${problem}. Pass a path, an http(s) URL, a data URI, bytes, a Blob or a stream of bytes, ` +
       "as in jobs.create({ image: 'mug.jpg' })",
   );
 }

@@ -100,7 +100,7 @@ export class Jobs {
     const request = { method: 'post', url: this.#transport.url('jobs') };
     const timeoutError = (timeoutMs: number) => new RequestTimeoutError(request, timeoutMs);
     return withDeadline(options, timeoutError, async (signal) => {
-      const image = await abortable(readImage(params.image, this.#sharp), signal);
+      const image = await abortable(readImage(params?.image, this.#sharp), signal);
       const withKey = { idempotencyKey: newIdempotencyKey(), ...withoutUndefined(params) };
       const send = async (image: string | Blob) => {
         const content = await jobRequest(withKey, image, this.#transport.isTestKey);
@@ -242,7 +242,7 @@ const isCreatedJob = having<CreateJobResponse>({ job_id: 'string' });
  * await fetch('/my-server/models', { method: 'POST', body: JSON.stringify(json), headers });
  */
 export async function createJobRequest(params: CreateJobParams): Promise<JobRequest> {
-  return jobRequest(params, await readImage(params.image), false);
+  return jobRequest(params, await readImage(params?.image), false);
 }
 
 interface JobRequest {

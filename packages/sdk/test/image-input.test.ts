@@ -12,7 +12,7 @@ import sharp from 'sharp';
 import { build } from 'tsup';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { ImageInput } from '../src/image-input.js';
-import { Gen3d, prepareImage } from '../src/index.js';
+import { type CreateJobParams, Gen3d, prepareImage } from '../src/index.js';
 import { heicPhoto, limit, photoOfPhone, red, sent, sideways } from './photos.js';
 import { jpeg } from './server.js';
 import { toImageUrl } from './to-image-url.js';
@@ -153,7 +153,10 @@ describe('these are rejected without a request:', () => {
     ],
     ['a folder', () => folder, /is not a file/],
     ['another scheme', () => 'ftp://host/cup.png', /is not an http\(s\) URL/],
-    ['undefined', () => undefined as unknown as string, /image must be/],
+    ['undefined', () => undefined as unknown as string, /^image is missing\. Pass a path/],
+    ['a list', () => ['mug.jpg'] as unknown as string, /^image is of type Array\. Pass a path/],
+    ['a promise', () => Promise.resolve('mug.jpg') as unknown as string, /^image is of type Promise\. Pass a path/],
+    ['base64 text of a small image', () => Buffer.from(jpegOf(90)).toString('base64'), /^image is base64 text/],
   ])('%s', async (_, image, message) => {
     await expect(toImageUrl(image())).rejects.toMatchObject({
       name: 'InvalidRequestError',
@@ -167,6 +170,16 @@ describe('these are rejected without a request:', () => {
     await truncate(path, 40e9); // sparse, so it uses no disk space
     await expect(toImageUrl(path)).rejects.toThrow(/video\.mp4 is 38147\.0 MiB.*Make the image smaller/);
   });
+});
+
+test.each([
+  ['a path', 'mug.jpg'],
+  ['bytes', new Uint8Array(9)],
+  ['nothing', undefined],
+])('jobs.create with %s in place of its parameters says how to pass an image', async (_, params) => {
+  await expect(new Gen3d({ apiKey: 'gen3d_key' }).jobs.create(params as unknown as CreateJobParams)).rejects.toThrow(
+    /^image is missing\. Pass a path, .*, as in jobs\.create\(\{ image: 'mug\.jpg' \}\)$/,
+  );
 });
 
 test('prepareImage refuses a path, and says that it takes a Blob or a File', async () => {
