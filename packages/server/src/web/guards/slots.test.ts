@@ -41,6 +41,20 @@ test('work that blocks the event loop leaves half of it to others, however many 
   expect(performance.now() - startedAt).toBeGreaterThan(2 * blockMs * (accounts.length - 2));
 });
 
+test('without a rest, the next work begins after one turn of the event loop', async () => {
+  const slots = new Slots(2);
+  let turns = 0;
+  let counter = setImmediate(function count() {
+    turns += 1;
+    counter = setImmediate(count);
+  });
+  const works = Array.from({ length: 50 }, () => slots.run('a', response(), async () => {}));
+  await Promise.all(works);
+  clearImmediate(counter);
+  expect(turns).toBeGreaterThanOrEqual(works.length - 1);
+  expect(turns).toBeLessThan(3 * works.length);
+});
+
 test('a client that disconnects while it waits gives its place to the next one', async () => {
   const slots = new Slots(2);
   let release = () => {};
