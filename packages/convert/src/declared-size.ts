@@ -52,7 +52,7 @@ const untrue = (problem: string) => new ConversionError(`The file is damaged: ${
 function requireAtMost(limit: number, count: number, what: string): void {
   if (count <= limit) return;
   throw new ConversionError(
-    `The file declares ${text(count)} ${what}, and the limit is ${text(limit)}. Make it smaller`,
+    `The file declares ${text(count)} ${what}, and the limit is ${text(limit)}. Export it with fewer`,
   );
 }
 
