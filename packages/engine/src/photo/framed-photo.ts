@@ -1,11 +1,12 @@
 import { areaOf, type Edge, hullOf, type Position } from '../base/convex-hull.js';
 import type { Matte, RgbaImage } from '../base/image.js';
 
-// Recognizes an alpha channel that is a frame: a photo that was padded to a square, straightened, cropped in perspective,
-// or cut to a circle, an oval, a vignette or rounded corners. Programs draw such outlines, and they bulge outward
-// everywhere. So do the outlines of a ball or a book, but cut out of a photo, these waver by more than a pixel. Renderings
-// of them do not waver: 32 of the 242 cutouts in models/lab/sets have the outline of a frame. So the outline alone does
-// not decide; what a network finds inside does. In one of the 32, IS-Net finds an object with a margin.
+// Recognizes an alpha channel that is a frame: a photo that was padded to a square, straightened, or cut to a circle, an
+// oval, a vignette or rounded corners. Programs draw such outlines, and they bulge outward everywhere and look the same
+// after half a turn. So do the outlines of a ball, or of a book seen from its front, but cut out of a photo, these waver
+// by more than a pixel. In renderings they do not waver, so the outline alone does not decide; what a network finds inside
+// does. Of the 242 cutouts in models/lab/sets, 32 have outlines that bulge everywhere and do not waver, mostly of boxes
+// seen at an angle, and none looks the same after half a turn.
 
 /** From this alpha on, a pixel is solid. The shadow around a window's screenshot is below it. */
 const solidAlpha = 128;
@@ -21,6 +22,12 @@ const minFill = 0.97;
 
 /** Maximum mean distance in pixels from the solid part to its convex hull. Drawn outlines have 0.2 to 0.7, enlarged 1.0. */
 const maxGap = 1.2;
+
+/**
+ * Maximum mean distance, as a share of the longer side, between an outline and itself after half a turn. Rectangles,
+ * ovals and hexagons have 0.0003 at most, and a window whose upper corners are rounded by 8 % of its width has 0.0106.
+ */
+const maxAsymmetry = 0.011;
 
 /**
  * Pixels along the outline that are left out: they are mixed with what is around the photo, and a network would take a
@@ -72,8 +79,29 @@ export function frameOf(alpha: Matte): PhotoFrame | undefined {
   const perimeter = hull.reduce((sum, { from, to }) => sum + Math.hypot(to[0] - from[0], to[1] - from[1]), 0);
   if (solid < minFill * area || area - solid > maxGap * perimeter) return undefined;
   const frame = frameInside(hull, height);
-  return frame && Math.max(frame.rows.length, frame.columns.length) >= minSide ? frame : undefined;
+  const side = frame && Math.max(frame.rows.length, frame.columns.length);
+  return side && side >= minSide && asymmetryOf(hull) <= maxAsymmetry * side ? frame : undefined;
 }
+
+const directions = Array.from({ length: 32 }, (_, i): Position => {
+  const angle = (i * Math.PI) / 32;
+  return [Math.cos(angle), Math.sin(angle)];
+});
+
+/** Returns the mean distance in pixels between a convex outline and itself after half a turn around its middle. */
+function asymmetryOf(hull: readonly Edge[]): number {
+  const middles = directions.map(([x, y]) => {
+    const across = hull.map(({ from }) => x * from[0] + y * from[1]);
+    return (Math.max(...across) + Math.min(...across)) / 2;
+  });
+  // The center of the half turn, by least squares.
+  const [centerX, centerY] = ([0, 1] as const).map((axis) =>
+    mean(middles.map((middle, i) => 2 * middle * directions[i]![axis])),
+  );
+  return 2 * mean(directions.map(([x, y], i) => Math.abs(middles[i]! - centerX! * x - centerY! * y)));
+}
+
+const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
 
 /** Finds the pixels whose centers are inside a convex polygon, at least `inset` from its sides. */
 function frameInside(edges: readonly Edge[], height: number): PhotoFrame | undefined {

@@ -84,7 +84,7 @@ test.each([
   ['cut to a circle', '<circle cx="200" cy="200" r="120"/>'],
   ['cut to a circle that touches the edges', '<circle cx="200" cy="200" r="200"/>'],
   ['cut to an oval', '<ellipse cx="210" cy="190" rx="110" ry="160" transform="rotate(20 200 200)"/>'],
-  ['cropped in perspective', '<polygon points="90,60 300,90 350,330 70,310"/>'],
+  ['a window with rounded upper corners', '<path d="M50,350 V74 a24,24 0 0 1 24,-24 H326 a24,24 0 0 1 24,24 V350 Z"/>'],
   ['cut to a hexagon', '<polygon points="200,40 340,120 340,280 200,360 60,280 60,120"/>'],
 ])('a photo in a transparent frame, %s, is searched for its object', async (_, shape) => {
   const { matte: result, isFramed } = await matte(await decode(await framed(shape)), predictBlue);
@@ -98,6 +98,16 @@ test.each([
     expect(at(result, 0.5 + (68.5 / 400) * x, 0.5 + (68.5 / 400) * y)).toBeGreaterThan(200);
     expect(at(result, 0.5 + (71.5 / 400) * x, 0.5 + (71.5 / 400) * y)).toBeLessThan(55);
   }
+});
+
+test.each([
+  ['a face of it', '90,60 300,90 350,330 70,310'],
+  ['two faces of it', '60,80 220,50 350,90 340,300 220,350 70,290'],
+])('the outline of a box seen at an angle, %s, is not taken for a frame', async (_, points) => {
+  const bytes = await framed(`<polygon points="${points}"/>`);
+  const { matte: result, isFramed } = await matte(await decode(bytes), notCalled);
+  expect(isFramed).toBe(false);
+  expect(at(result, 0.3, 0.3)).toBe(255);
 });
 
 test('the shadow around a screenshot of a window does not hide that the window is a rectangle', async () => {
