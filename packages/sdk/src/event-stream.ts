@@ -3,7 +3,6 @@ import { having, isTerminal } from '@gen3d/schema/rules';
 import { abortable } from './deadline.js';
 import { ConnectionError, Gen3dError, isTemporary } from './errors.js';
 import { connectionError } from './foreign-response.js';
-import { expectBody } from './response-bodies.js';
 import { sleep } from './sleep.js';
 import type { Transport } from './transport.js';
 
@@ -49,7 +48,7 @@ export async function* readEvents(
       });
       for await (const message of connection) {
         if (message === 'end') return;
-        const event = expectBody(JSON.parse(message.data), isEvent, 'event');
+        const event = eventOf(message.data);
         position = message.id;
         yield event;
         if (jobId !== undefined && isTerminal(event.status)) return;
@@ -66,6 +65,17 @@ export async function* readEvents(
 }
 
 const isEvent = having<TaskUpdatedEvent>({ event_id: 'string', task_id: 'string', status: 'string' });
+
+/** @throws {Gen3dError} invalid_response. Not a `ServerError`, which is temporary: the same event would come again. */
+function eventOf(data: string): TaskUpdatedEvent {
+  let event: unknown;
+  try {
+    event = JSON.parse(data);
+  } catch {}
+  if (isEvent(event)) return event;
+  const problem = 'The stream contains something other than a gen3d event. Check that it comes from a gen3d server';
+  throw new Gen3dError('invalid_response', problem);
+}
 
 interface Message {
   readonly id: string;

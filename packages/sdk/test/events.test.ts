@@ -90,6 +90,20 @@ test('an event that does not end is refused after 1 MiB', async () => {
   expect(sent).toBeLessThan(32 * 1024 ** 2);
 });
 
+test.each([
+  ['no JSON', 'hello'],
+  ['JSON of another kind', '{"status":"SUCCEEDED"}'],
+])('an event that is %s is refused, because the server would send it again', async (_, data) => {
+  const { gen3d, opened } = await serverWith((response) => {
+    response.writeHead(200, opening).write(`id: 1\ndata: ${data}\n\n`);
+  });
+  await expect(gen3d.events({ jobId }).next()).rejects.toMatchObject({
+    code: 'invalid_response',
+    message: expect.stringContaining('something other than a gen3d event'),
+  });
+  expect(opened()).toBe(1);
+});
+
 test('a connection that breaks is not reported as an unreachable server', async () => {
   const errors: Error[] = [];
   const { gen3d } = await serverWith((response, last) => {
