@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { pathToFileURL } from 'node:url';
@@ -166,6 +166,9 @@ test('the server exits with 0 when stdin closes, and with 2 for a missing folder
   const ended = result(child);
   child.stdin.end();
   expect(await ended).toEqual({ code: 0, stdout: '', stderr: '' });
+  // A supervisor's null device: a file, which ends without being closed.
+  const withoutStdin = spawn(process.execPath, [bin, 'mcp'], { stdio: ['ignore', 'pipe', 'pipe'] });
+  expect(await result(withoutStdin)).toEqual({ code: 0, stdout: '', stderr: '' });
   expect(await gen3d(['mcp', '--folder', 'missing'])).toMatchObject({
     code: 2,
     stderr: expect.stringContaining('Cannot open the folder missing'),

@@ -1,4 +1,4 @@
-import { once } from 'node:events';
+import { finished } from 'node:stream/promises';
 import type { Command } from 'commander';
 import packageJson from '../../package.json' with { type: 'json' };
 import type { ServerOptions } from '../connection/client.js';
@@ -32,7 +32,7 @@ async function mcp({ folder, ...options }: McpOptions): Promise<void> {
     await server.connect(new StdioServerTransport());
     if (process.stdin.isTTY) say('Waiting for an MCP client on stdin (Ctrl-C to stop)');
     // The transport does not notice when the assistant closes stdin.
-    await Promise.race([aborted(signal), once(process.stdin, 'close')]);
+    await Promise.race([aborted(signal), finished(process.stdin, { writable: false })]);
     await server.close();
   });
 }
