@@ -1,12 +1,13 @@
 import { announceStart } from './connection/profile.js';
 import { exitCode } from './exit/failure.js';
+import { systemReason } from './files/system-errors.js';
 import { run } from './program.js';
 import { say } from './terminal/terminal.js';
 
 // A reader that closes the pipe, as in `gen3d list | head -1`, is not an error. A full disk is.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(0);
-  say(`error: Cannot write to stdout: ${error.message}`);
+  say(`error: Cannot write to stdout, because ${systemReason(error)}`);
   process.exit(exitCode.failed);
 });
 

@@ -303,7 +303,8 @@ describe('invalid input exits with 2 and a message, without a request:', () => {
   test.each<[string, string[], RegExp]>([
     ['a missing photo', ['create', 'cupp.png'], /cupp\.png does not exist/],
     ['one missing photo of several', ['create', 'cup.png', 'cupp.png'], /cupp\.png does not exist/],
-    ['a folder', ['create', '.'], /is not a file/],
+    ['a folder', ['create', '.'], /is not a file\. Pass the photos in it/],
+    ['a device', ['create', '/dev/null'], /is not a file\. To read a photo from a pipe, pass - for stdin/],
     [
       'a folder with a space',
       ['create', 'my photos'],
@@ -550,7 +551,7 @@ test.skipIf(process.platform !== 'linux')(
     });
     const { code, stderr } = await result(child);
     await full.close();
-    expect(stderr).toMatch(/^error: Cannot write to stdout: ENOSPC.*\n$/);
+    expect(stderr).toMatch(/^error: Cannot write to stdout, because the disk is full\n$/);
     expect(code).toBe(1);
   },
 );

@@ -124,7 +124,9 @@ async function requireFiles(images: readonly string[]): Promise<void> {
         },
       );
     });
-    const advice = `Pass the photos in it, such as ${shellWord(image)}/*.jpg, or run \`gen3d watch ${shellWord(image)}\``;
+    const advice = file.isDirectory()
+      ? `Pass the photos in it, such as ${shellWord(image)}/*.jpg, or run \`gen3d watch ${shellWord(image)}\``
+      : `To read a photo from a pipe, pass - for stdin, as in \`gen3d create - < photo.jpg\``;
     if (!file.isFile()) throw new UsageError(`${shownName(image)} is not a file. ${advice}`);
     // Of several files, the one that is not a photo fails later, and the others become models.
     if (images.length === 1) await requirePhotoFile(image);
