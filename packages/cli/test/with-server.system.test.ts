@@ -478,6 +478,28 @@ describe('serve', () => {
     expect(code).toBe(2);
   });
 
+  test.each(['serve', 'worker'])('%s names --metrics-port if that port is in use', async (command) => {
+    const { port } = new URL(server.url);
+    const own = command === 'serve' ? ['--port', '0'] : [];
+    const args = [command, ...own, '--metrics-port', port, '--bundle', 'inflate', '--data-dir', path('metrics')];
+    const { code, stderr } = await gen3d(args);
+    expect(stderr).toMatch(new RegExp(`Port ${port} is already in use.*Choose another port with --metrics-port`));
+    expect(code).toBe(2);
+  });
+
+  test.each([
+    ['serve', '--host'],
+    ['serve', '--metrics-host'],
+    ['webhook listen', '--host'],
+  ])('%s exits with 2 and a message if %s is not an address of this machine', async (command, flag) => {
+    const own = command === 'serve' ? ['--metrics-port', '0', '--data-dir', path('host')] : ['--secret', 'whsec_1'];
+    // A TEST-NET address, which belongs to no machine.
+    const args = [...command.split(' '), '--port', '0', ...own, flag, '192.0.2.1'];
+    const { code, stderr } = await gen3d(args);
+    expect(stderr).toContain(`error: 192.0.2.1 is not an address of this machine. Choose another one with ${flag}`);
+    expect(code).toBe(2);
+  });
+
   test('rejects a second server for a data directory', async () => {
     const before = await readFile(path('config', 'profile.json'), 'utf8');
     const { code, stdout, stderr } = await gen3d(['serve', '--workers', '0', '--port', '0']);

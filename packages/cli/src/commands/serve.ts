@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import { recommendation } from '../bundles/bundle-offers.js';
 import { healthOf } from '../connection/client.js';
 import { emptyProfile, readProfile, urlOf, withServer, writeProfile } from '../connection/profile.js';
-import { errorMessage, explainPort, UsageError } from '../exit/failure.js';
+import { errorMessage, explainListening, UsageError } from '../exit/failure.js';
 import { aborted, exitSoon, interruptible } from '../exit/interruption.js';
 import { configReader, serverConfig } from '../server-options.js';
 import { shellWord, table } from '../terminal/format.js';
@@ -34,7 +34,7 @@ async function serve(command: Command): Promise<void> {
     const reloadConfig = await configReader(command);
     const server = await start(config, { stdout, reloadConfig, offers: () => import('@gen3d/weights/offers') }).catch(
       (error: unknown) => {
-        throw explainPort(error, config.port, 'gen3d serve');
+        throw explainListening(error, 'gen3d serve', { ...config, flags: '--' }, metricsListener(config));
       },
     );
     // The key is stored before the ready line, because scripts may run `gen3d create` as soon as it appears.
@@ -63,13 +63,18 @@ async function worker(command: Command): Promise<void> {
   const config = await serverConfig(command);
   const { worker: start } = await import('@gen3d/server');
   await interruptible(async (signal) => {
-    const running = await start(config, { reloadConfig: await configReader(command) });
+    const running = await start(config, { reloadConfig: await configReader(command) }).catch((error: unknown) => {
+      throw explainListening(error, 'gen3d worker', metricsListener(config));
+    });
     say('gen3d worker is ready');
     await aborted(signal);
     await running.close();
     exitSoon();
   });
 }
+
+const metricsListener = ({ metricsHost, metricsPort }: Config) =>
+  ({ host: metricsHost, port: metricsPort, flags: '--metrics-' }) as const;
 
 /**
  * Prevents two servers of one data directory, which would overwrite each other's address in the profile.

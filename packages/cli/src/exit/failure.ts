@@ -129,17 +129,32 @@ const explainedErrors: ReadonlySet<string> = new Set([
 const isExpected = (error: unknown): error is Error =>
   error instanceof Error && (explainedErrors.has(error.name) || 'syscall' in error);
 
-/** Replaces the error of a port that cannot be used with a UsageError. */
-export function explainPort(error: unknown, port: number, command: string): unknown {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+/** An address that a command listens on, and how its flags start. */
+interface Listener {
+  readonly host: string;
+  readonly port: number | undefined;
+  readonly flags: '--' | '--metrics-';
+}
+
+/** Replaces the error of an address or a port that cannot be listened on with a UsageError. */
+export function explainListening(error: unknown, command: string, ...listeners: readonly Listener[]): unknown {
+  if (!(error instanceof Error)) return error;
+  const { code, port, hostname, address } = error as Partial<Record<'code' | 'port' | 'hostname' | 'address', unknown>>;
+  const listener = listeners.find((own) =>
+    port === undefined ? own.host === (hostname ?? address) : own.port === port,
+  );
+  if (listener === undefined) return error;
+  const { host, flags } = listener;
+  const otherHost = `${host} is not an address of this machine. Choose another one with ${flags}host`;
+  const otherPort = `Choose another port with ${flags}port, or any free one with ${flags}port 0`;
   // Windows reserves ranges of ports, for example for Hyper-V. Elsewhere, ports below 1024 need privileges.
   const problems: Record<string, string> = {
-    EADDRINUSE: `is already in use, perhaps by another \`${command}\``,
-    EACCES: 'is reserved by the system, or needs privileges',
+    EADDRINUSE: `Port ${port} is already in use, perhaps by another \`${command}\`. ${otherPort}`,
+    EACCES: `Port ${port} is reserved by the system, or needs privileges. ${otherPort}`,
+    EADDRNOTAVAIL: otherHost,
+    ENOTFOUND: otherHost,
+    EAI_AGAIN: otherHost,
   };
   const problem = problems[String(code)];
-  if (problem === undefined) return error;
-  return new UsageError(`Port ${port} ${problem}. Choose another port with --port, or any free one with --port 0`, {
-    cause: error,
-  });
+  return problem === undefined ? error : new UsageError(problem, { cause: error });
 }

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { verifyWebhook, type WebhookEvent } from '@gen3d/sdk';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { type ServerOptions, withClient } from '../../connection/client.js';
-import { errorMessage, explainPort } from '../../exit/failure.js';
+import { errorMessage, explainListening } from '../../exit/failure.js';
 import { aborted, interruptible } from '../../exit/interruption.js';
 import { cross, print, printJson, say } from '../../terminal/terminal.js';
 import { describeEvent, forwardEvents, secretOf } from './forward.js';
@@ -90,7 +90,7 @@ async function listen({ forwardTo, host, port, secret, json, ...options }: Liste
   await interruptible(async (signal) => {
     server.listen(port, host);
     await once(server, 'listening').catch((error: unknown) => {
-      throw explainPort(error, port, 'gen3d webhook listen');
+      throw explainListening(error, 'gen3d webhook listen', { host, port, flags: '--' });
     });
     say(`Listening on http://${host}:${(server.address() as AddressInfo).port} (Ctrl-C to stop)`);
     // Ctrl-C is the normal way to stop.
