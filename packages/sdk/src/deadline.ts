@@ -22,6 +22,10 @@ export async function withDeadline<T>(
   timeoutError: (timeoutMs: number) => Error,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
+  // Such as Number() of a variable that is unset, which must not mean to wait forever.
+  if (typeof timeoutMs !== 'number' || Number.isNaN(timeoutMs)) {
+    throw new TypeError(`timeoutMs must be a number of milliseconds, not ${timeoutMs}`);
+  }
   // AbortSignal.any is missing in Safari before 17.4, Chrome before 116 and Firefox before 124.
   const controller = new AbortController();
   const expire = () => controller.abort(timeoutError(timeoutMs));

@@ -133,6 +133,12 @@ test('a timeoutMs beyond the maximum of a timer means no limit', async () => {
   expect(await gen3d.jobs.retrieve(jobId, { timeoutMs: 2 ** 40 })).toEqual(task());
 });
 
+test.each([Number.NaN, '5000', null])('a timeoutMs that is not a number is refused: %s', async (value) => {
+  const gen3d = await clientOf(silent);
+  const error = await errorOf(gen3d.jobs.wait(jobId, { timeoutMs: value as number }));
+  expect(error).toEqual(new TypeError(`timeoutMs must be a number of milliseconds, not ${value}`));
+});
+
 test('an aborted signal rejects with its reason, despite a timeoutMs', async () => {
   const gen3d = await clientOf(silent);
   const reason = new Error('the user left');
