@@ -6,10 +6,10 @@ import type { ReconstructionManifest } from '../bundle/manifest.js';
 import { openEncoder, type Session } from '../network/session.js';
 import { matteChannel, toInput } from '../photo/frame.js';
 import { completeCuboid } from './complete-cuboid.js';
-import { completeRevolution } from './complete-revolution.js';
 import type { DecoderKind } from './decoder-kind.js';
 import { type DensityField, learnedElevation } from './density-field.js';
 import { signedDistance } from './distance-transform.js';
+import { completeRevolution } from './revolution/complete-revolution.js';
 import { type Completed, type Density, see, type View } from './solid.js';
 
 type ColumnsDecoder = Extract<ReconstructionManifest['decoder'], { kind: 'columns' }>;

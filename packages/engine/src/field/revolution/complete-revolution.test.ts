@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { bounds, photographed } from '../photographed.fixture.js';
+import { type Density, see } from '../solid.js';
 import { completeRevolution } from './complete-revolution.js';
-import { bounds, photographed } from './photographed.fixture.js';
-import { type Density, see } from './solid.js';
 
 const elevation = 0.25;
 const slope = 30;
