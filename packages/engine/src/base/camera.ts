@@ -7,3 +7,6 @@ export interface Camera {
   readonly distance: number;
   readonly halfTangent: number;
 }
+
+/** Returns the scale of the frame at a depth: units of camera space per unit of normalized coordinates. */
+export const frameScale = ({ distance, halfTangent }: Camera, z: number): number => (distance - z) * halfTangent;

@@ -1,4 +1,5 @@
 import { extentOf } from '../base/box.js';
+import { frameScale } from '../base/camera.js';
 import type { Cutout } from '../base/image.js';
 import { sampleSquare, smoothMin } from '../base/interpolation.js';
 import { matteChannel } from '../photo/frame.js';
@@ -36,7 +37,7 @@ export async function carve(field: DensityField, cutout: Cutout): Promise<Densit
     async evaluate(points, density) {
       await field.evaluate(points, density);
       for (let i = 0, p = 0; i < density.length; i++, p += 3) {
-        const across = 1 / ((camera.distance - points[p + 2]!) * camera.halfTangent);
+        const across = 1 / frameScale(camera, points[p + 2]!);
         const inside = sampleSquare(outline, outlineSize, points[p]! * across, -points[p + 1]! * across);
         const cut = inside * pixel * slope;
         const distance = scale.of(density[i]!);

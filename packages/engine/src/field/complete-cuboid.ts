@@ -1,5 +1,5 @@
 import { type Box, boxAround, boxAroundBoth } from '../base/box.js';
-import type { Camera } from '../base/camera.js';
+import { type Camera, frameScale } from '../base/camera.js';
 import { areaOf, distanceInside, type Edge, hullOf, type Position } from '../base/convex-hull.js';
 import { clamp } from '../base/interpolation.js';
 import { axesAt, type Cuboid, cornersOf, densityOf, dot, outlineOf, slope, type Vector } from './cuboid.js';
@@ -96,11 +96,10 @@ export function completeCuboid(
   const edgeRadius = Math.max(minEdgeRadius, roundingOf(edges, view) * camera.distance * camera.halfTangent);
   if (edgeRadius > maxRoundness * Math.min(...cuboid.half)) return undefined;
   const carved: Density = (x, y, z) => {
-    const k = 1 / ((camera.distance - z) * camera.halfTangent);
+    const k = 1 / frameScale(camera, z);
     return Math.min(densityOf(cuboid, edgeRadius, x, y, z), carveMargin + view.outline(x * k, -y * k));
   };
-  const perspective = (z: number) =>
-    ((camera.distance - z) * camera.halfTangent) / ((view.camera.distance - z) * view.camera.halfTangent);
+  const perspective = (z: number) => frameScale(camera, z) / frameScale(view.camera, z);
   const widened = Math.max(perspective(bounds.min[2]), perspective(bounds.max[2]));
   const { min, max } = bounds;
   const predicted: Box = {
@@ -209,7 +208,7 @@ function startsFor({ u, v, front, back }: Seen, camera: Camera, elevationRadians
   for (let i = 0; i < u.length; i += 4) {
     if (Number.isNaN(front[i]!)) continue;
     for (const z of [front[i]!, back[i]!]) {
-      const scale = (camera.distance - z) * camera.halfTangent;
+      const scale = frameScale(camera, z);
       points.push([u[i]! * scale, -v[i]! * scale, z]);
     }
   }

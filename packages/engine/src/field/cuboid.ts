@@ -1,4 +1,4 @@
-import type { Camera } from '../base/camera.js';
+import { type Camera, frameScale } from '../base/camera.js';
 import { type Edge, hullOf, type Position } from '../base/convex-hull.js';
 
 export type Vector = readonly [number, number, number];
@@ -32,9 +32,8 @@ export function axesAt(yaw: number, pitch: number, roll: number): Vector[] {
 
 /** The outline in the photo: the convex hull of the corners. */
 export function outlineOf(cuboid: Cuboid): Edge[] {
-  const { distance, halfTangent } = cuboid.camera;
   const corners = cornersOf(cuboid).map(([x, y, z]): Position => {
-    const scale = 1 / ((distance - z) * halfTangent);
+    const scale = 1 / frameScale(cuboid.camera, z);
     return [x * scale, -y * scale];
   });
   return hullOf(corners);

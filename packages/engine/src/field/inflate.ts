@@ -1,3 +1,4 @@
+import { frameScale } from '../base/camera.js';
 import type { Cutout } from '../base/image.js';
 import { sampleSquare } from '../base/interpolation.js';
 import { matteChannel } from '../photo/frame.js';
@@ -25,7 +26,7 @@ export function inflate(cutout: Cutout): DensityField {
   const rampOutside = 2 / gridSize;
   const height = squared.map((value, i) => (outline[i]! > 0 ? value : outline[i]! * rampOutside));
   const thickest = Math.sqrt(height.reduce((a, b) => Math.max(a, b), 0)) * halfWidth;
-  const widest = (camera.distance + thickest) * camera.halfTangent;
+  const widest = frameScale(camera, -thickest);
   return {
     threshold: 0,
     camera,
@@ -36,7 +37,7 @@ export function inflate(cutout: Cutout): DensityField {
     async evaluate(points, density) {
       for (let i = 0, p = 0; i < density.length; i++, p += 3) {
         const z = points[p + 2]!;
-        const scale = 1 / ((camera.distance - z) * camera.halfTangent);
+        const scale = 1 / frameScale(camera, z);
         const squaredThickness = sampleSquare(height, gridSize, points[p]! * scale, -points[p + 1]! * scale);
         density[i] = squaredThickness - (z / halfWidth) ** 2;
       }

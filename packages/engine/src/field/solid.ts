@@ -1,5 +1,5 @@
 import type { Box } from '../base/box.js';
-import type { Camera } from '../base/camera.js';
+import { type Camera, frameScale } from '../base/camera.js';
 import { clamp, sampleSquare } from '../base/interpolation.js';
 import type { Elevation } from './density-field.js';
 import { signedDistance } from './distance-transform.js';
@@ -25,9 +25,9 @@ export interface Completed {
 }
 
 /** Pixels across the frame at which a solid is compared with the photo. */
-export const size = 64;
+export const seenSize = 64;
 /** Pixels per unit of the frame, which is 2 wide. */
-export const toPixels = size / 2;
+export const toPixels = seenSize / 2;
 
 /** A photo as solids are compared with it: lists of the pixels that the object covers, at least in part. */
 export interface Seen {
@@ -48,9 +48,8 @@ export interface Seen {
 export function see(density: Density, view: View, { min, max }: Box): Seen {
   const pixels: { pixel: number; u: number; v: number; coverage: number; front: number; back: number }[] = [];
   const samples = 96;
-  const { distance, halfTangent } = view.camera;
   const step = (max[2] - min[2]) / samples;
-  for (let pixel = 0; pixel < size * size; pixel++) {
+  for (let pixel = 0; pixel < seenSize * seenSize; pixel++) {
     const [u, v] = positionOf(pixel);
     const coverage = coverageAt(view.distanceInside(u, v));
     if (coverage === 0) continue;
@@ -58,7 +57,7 @@ export function see(density: Density, view: View, { min, max }: Box): Seen {
     let before = -1;
     for (let i = 0; i <= samples; i++) {
       const z = max[2] - i * step;
-      const scale = (distance - z) * halfTangent;
+      const scale = frameScale(view.camera, z);
       const value = density(u * scale, -v * scale, z);
       if (before <= 0 && value > 0 && Number.isNaN(front)) front = z + (step * value) / (value - before);
       if (before > 0 && value <= 0) back = z + (step * -value) / (before - value);
@@ -76,14 +75,14 @@ export function see(density: Density, view: View, { min, max }: Box): Seen {
 
 /** The middle of a pixel in the frame. */
 export const positionOf = (pixel: number): [u: number, v: number] => [
-  ((pixel % size) + 0.5) / toPixels - 1,
-  (Math.floor(pixel / size) + 0.5) / toPixels - 1,
+  ((pixel % seenSize) + 0.5) / toPixels - 1,
+  (Math.floor(pixel / seenSize) + 0.5) / toPixels - 1,
 ];
 
 /** The pixel at a position in the frame. */
 export const pixelAt = (u: number, v: number): number => {
-  const [column, row] = [u, v].map((at) => clamp(Math.floor((at + 1) * toPixels), 0, size - 1));
-  return row! * size + column!;
+  const [column, row] = [u, v].map((at) => clamp(Math.floor((at + 1) * toPixels), 0, seenSize - 1));
+  return row! * seenSize + column!;
 };
 
 /** The share of a pixel that an outline covers, at this distance inside it in frame units. */
@@ -110,22 +109,22 @@ export function withParts(
   { pixel, u, v, coverage }: Seen,
   insideSolid: (u: number, v: number) => number,
 ): Density {
-  const mask = new Float32Array(size * size);
+  const mask = new Float32Array(seenSize * seenSize);
   pixel.forEach((number, i) => {
     if (coverage[i]! < 0.5 || toPixels * insideSolid(u[i]!, v[i]!) > -minPartPixels) return;
     mask[number] = 1;
   });
-  const parts = mask.includes(1) ? signedDistance(mask, size) : undefined;
+  const parts = mask.includes(1) ? signedDistance(mask, seenSize) : undefined;
   return (x, y, z) => {
-    const k = 1 / ((camera.distance - z) * camera.halfTangent);
+    const k = 1 / frameScale(camera, z);
     const [u, v] = [x * k, -y * k];
     const own = solid(x, y, z);
     if (!parts) return clamp(own, -3, 3);
-    const nearPart = sampleSquare(parts, size, u, v) + minPartPixels + jointPixels;
+    const nearPart = sampleSquare(parts, seenSize, u, v) + minPartPixels + jointPixels;
     const joint = 1.5 * Math.min(nearPart, jointPixels - toPixels * insideSolid(u, v));
     if (joint <= -3) return clamp(own, -3, 3);
     // The same pixel and depth, in the space of the view's camera.
-    const scale = (view.camera.distance - z) * view.camera.halfTangent;
+    const scale = frameScale(view.camera, z);
     return clamp(Math.max(own, Math.min(density(u * scale, -v * scale, z), joint)), -3, 3);
   };
 }

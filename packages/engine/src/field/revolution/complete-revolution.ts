@@ -1,7 +1,17 @@
 import { type Box, boxAroundBoth } from '../../base/box.js';
+import { frameScale } from '../../base/camera.js';
 import { sampleSquare } from '../../base/interpolation.js';
 import { signedDistance } from '../distance-transform.js';
-import { type Completed, type Density, positionOf, type Seen, size, toPixels, type View, withParts } from '../solid.js';
+import {
+  type Completed,
+  type Density,
+  positionOf,
+  type Seen,
+  seenSize,
+  toPixels,
+  type View,
+  withParts,
+} from '../solid.js';
 import { largestInside, searched } from './inside-outline.js';
 import { candidateAt, isPromising, searchOutline } from './search-outline.js';
 import { searchVessel } from './search-vessel.js';
@@ -48,11 +58,12 @@ export function completeRevolution(
   const { camera } = view;
   const body = densityOf(solid, hollow, camera);
   const carved: Density = (x, y, z) => {
-    const k = 1 / ((camera.distance - z) * camera.halfTangent);
+    const k = 1 / frameScale(camera, z);
     return Math.min(body(x, y, z), view.outline(x * k, -y * k));
   };
   // Around a plate, the prediction has scraps of its own bent plate, but no parts.
-  const insideSolid = (u: number, v: number) => (fillsOutline ? sampleSquare(inside, size, u, v) / toPixels : Infinity);
+  const insideSolid = (u: number, v: number) =>
+    fillsOutline ? sampleSquare(inside, seenSize, u, v) / toPixels : Infinity;
   return {
     density: withParts(carved, camera, density, view, seen, insideSolid),
     camera,
@@ -79,7 +90,7 @@ function startIn(view: View, bounds: Box, tiltRadians: number): Axis {
 
 /**
  * Compares the outlines: the shares of the object's pixels that the solid covers and that are next to it, and how far
- * inside the solid's outline each pixel is [size·size], in pixels.
+ * inside the solid's outline each pixel is [seenSize·seenSize], in pixels.
  */
 function compareOutlines(
   solid: Turned,
@@ -89,16 +100,16 @@ function compareOutlines(
   const density = densityOf(solid, undefined, camera);
   const { min, max } = boundsOf(solid);
   const samples = 64;
-  const mask = Float32Array.from({ length: size * size }, (_, pixel) => {
+  const mask = Float32Array.from({ length: seenSize * seenSize }, (_, pixel) => {
     const [u, v] = positionOf(pixel);
     for (let i = 0; i < samples; i++) {
       const z = min[2] + ((i + 0.5) / samples) * (max[2] - min[2]);
-      const scale = (camera.distance - z) * camera.halfTangent;
+      const scale = frameScale(camera, z);
       if (density(u * scale, -v * scale, z) > 0) return 1;
     }
     return 0;
   });
-  const inside = signedDistance(mask, size);
+  const inside = signedDistance(mask, seenSize);
   let [covered, sliver] = [0, 0];
   seen.pixel.forEach((pixel, i) => {
     if (inside[pixel]! > 0) covered += seen.coverage[i]!;

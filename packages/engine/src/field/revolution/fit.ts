@@ -1,4 +1,4 @@
-import type { Camera } from '../../base/camera.js';
+import { type Camera, frameScale } from '../../base/camera.js';
 import type { Seen, View } from '../solid.js';
 import { median } from './median.js';
 import { boundsOf, endsOf, type Turned } from './turned.js';
@@ -75,7 +75,7 @@ function raysAt(solid: Turned, camera: Camera): (u: number, v: number) => Hit | 
     let before = -step;
     for (let k = 0; k <= samples; k++) {
       const z = max[2] - k * step;
-      const scale = (camera.distance - z) * camera.halfTangent;
+      const scale = frameScale(camera, z);
       const [x, y] = [u * scale, -v * scale];
       const along = y * cos + (z - solid.z) * sin;
       const radius = radii[Math.floor((along - low) / rowHeight)] ?? 0;

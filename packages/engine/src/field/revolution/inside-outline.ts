@@ -1,4 +1,5 @@
 import type { Box } from '../../base/box.js';
+import { frameScale } from '../../base/camera.js';
 import type { View } from '../solid.js';
 import { median } from './median.js';
 import { type Axis, directionsAround, endsOf, type PointAt, pointsAround, type Turned } from './turned.js';
@@ -67,12 +68,11 @@ export function withFlatEnds(solid: Turned, top: Top, view: View, maxBase = 0.5)
  * the mean of both sides is right. It cannot be seen where there is a handle: there, the median of the other rows counts.
  */
 export function widened(solid: Turned, view: View): Turned {
-  const { distance, halfTangent } = view.camera;
   const [roomAt, pointAt] = [roomAround(solid, view), pointsAround(solid)];
   const gaps = Array.from(solid.radii, (radius, row) => {
     if (radius === 0) return NaN;
     const [left, right] = [Math.max(0, roomAt(row, 0, -radius)), Math.max(0, roomAt(row, 0, radius))];
-    const scale = (distance - pointAt(row, 0, 0)[2]) * halfTangent;
+    const scale = frameScale(view.camera, pointAt(row, 0, 0)[2]);
     return Math.max(left, right) > sideTolerance ? NaN : ((left + right) / 2) * scale;
   });
   const usual = median(gaps.filter((gap) => !Number.isNaN(gap)));
@@ -85,7 +85,7 @@ function roomAround(solid: Turned, { camera, distanceInside }: View): (...point:
   const pointAt = pointsAround(solid);
   return (row, toward, side) => {
     const [x, y, z] = pointAt(row, toward, side);
-    const k = 1 / ((camera.distance - z) * camera.halfTangent);
+    const k = 1 / frameScale(camera, z);
     return distanceInside(x * k, -y * k);
   };
 }

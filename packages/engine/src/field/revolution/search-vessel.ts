@@ -1,6 +1,6 @@
 import type { Box } from '../../base/box.js';
-import type { Camera } from '../../base/camera.js';
-import { type Density, pixelAt, type Seen, size, type View } from '../solid.js';
+import { type Camera, frameScale } from '../../base/camera.js';
+import { type Density, pixelAt, type Seen, seenSize, type View } from '../solid.js';
 import { fitOf } from './fit.js';
 import { hollowOf } from './hollow.js';
 import { final, largestInside, type Resolution, searched, widened, withFlatEnds } from './inside-outline.js';
@@ -64,7 +64,7 @@ export function searchVessel(
 
 /** Looks up the predicted front at the nearest pixel. */
 function frontOf(seen: Seen): Front {
-  const depth = new Float32Array(size * size).fill(Infinity);
+  const depth = new Float32Array(seenSize * seenSize).fill(Infinity);
   seen.pixel.forEach((pixel, i) => {
     if (!Number.isNaN(seen.front[i]!)) depth[pixel] = seen.front[i]!;
   });
@@ -83,7 +83,7 @@ function radiiBehind(front: Front, room: Turned, camera: Camera, directions: num
   const radii = room.radii.map((max, row) => {
     const isInFront = (toward: number, side: number) => {
       const [x, y, z] = pointAt(row, toward, side);
-      const k = 1 / ((camera.distance - z) * camera.halfTangent);
+      const k = 1 / frameScale(camera, z);
       return z > front(x * k, -y * k);
     };
     for (let radius = max; radius > 0; radius -= greatest / 100) {
