@@ -3,6 +3,7 @@ import { TaskUpdatedEvent } from '@gen3d/schema';
 import { expect, onTestFinished, test } from 'vitest';
 import { quotas } from '../src/data/accounts/quotas.js';
 import { openAdmin } from '../src/index.js';
+import { EventFeed } from '../src/web/answers/event-feed.js';
 import { createJob, startServer, type TestServer, until } from './kit.js';
 import { openDatabase } from './open-database.js';
 
@@ -180,6 +181,17 @@ test('a server that stops ends its streams', async () => {
   const stream = await read(server, '/gen3d/events');
   await server.close({ graceMs: 0 });
   await stream.ended;
+});
+
+test('closing a subscription twice does not affect a newer one of the account', () => {
+  const feed = new EventFeed(async () => []);
+  const first = feed.subscribe('account');
+  first.close();
+  const second = feed.subscribe('account');
+  // As when a stream ends, and then its connection closes.
+  first.close();
+  feed.stop();
+  expect(second.isEnded).toBe(true);
 });
 
 test('HTTP/1.0 clients, such as some proxies, get a stream too', async () => {

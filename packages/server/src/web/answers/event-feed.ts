@@ -98,7 +98,9 @@ export class EventFeed {
       changed: (timeoutMs) => waker.changed(timeoutMs),
       close: () => {
         waker.end();
-        if (account.wakers.delete(waker)) account.streams -= streams;
+        // A second call must not remove the account that newer subscriptions have added again.
+        if (!account.wakers.delete(waker)) return;
+        account.streams -= streams;
         if (account.wakers.size === 0) this.#accounts.delete(accountId);
       },
     };
