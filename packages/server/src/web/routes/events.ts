@@ -78,6 +78,8 @@ async function stream(
       await subscription.changed(output.untilHeartbeat);
       if (output.untilHeartbeat > 0) continue;
       await output.heartbeat();
+      // The server may have closed its database meanwhile.
+      if (subscription.isEnded) break;
       // A deleted job has no last event.
       if (jobId !== undefined && !(await findTask(db, accountId, jobId))) break;
     }
