@@ -172,12 +172,13 @@ describe.skipIf(!available)('while the disk is full', () => {
 
     await disk.freeSpace();
     expect((await ended(id)).status).toBe('SUCCEEDED');
+    // The last step of a job, which does not delay clients.
+    await until(async () => (await readdir(join(disk.pathHere, '.unsettled'))).length === 0);
     await server.kill();
     const { charged, jobs } = await databaseIn(dataDir);
     expect(jobs).toMatchObject([{ attempt: 1 }]);
     expect(charged).toEqual([id]);
     expect(await filesOf(disk.pathHere, id)).toEqual(assetFiles(jobs[0]!.model_key!));
-    expect(await readdir(join(disk.pathHere, '.unsettled'))).toEqual([]);
   });
 
   test('an image is removed again if its job cannot be recorded', async () => {
