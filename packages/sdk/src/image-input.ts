@@ -16,7 +16,7 @@ import { type Bitmap, FloatingPointError, imageFitter, maxSourceBytes } from './
 import { loadLibheif } from './heic.js';
 import { PackageLoadError } from './optional-package.js';
 import { parseUrl } from './parse-url.js';
-import { bytesIn, codeOf, isBlob, isUrl, isWebStream, messageOf, ownBlob, readBlob } from './realms.js';
+import { bytesIn, codeOf, isBlob, isUrl, isWebStream, messageOf, ownBlob, readBlob, tagOf } from './realms.js';
 import { chunksOf } from './response-bodies.js';
 import type { Sharp } from './sharp.js';
 
@@ -64,7 +64,7 @@ export async function readImage(image: ImageInput, sharp?: Sharp): Promise<strin
   if (bytes) return inline(bytes);
   if (isWebStream(image)) return inline(await collect(chunksOf(image)));
   if (typeof image === 'object' && image !== null && Symbol.asyncIterator in image) return inline(await collect(image));
-  const problem = image === undefined ? 'missing' : `of type ${Object.prototype.toString.call(image).slice(8, -1)}`;
+  const problem = image === undefined ? 'missing' : `of type ${tagOf(image)}`;
   throw invalid(
     `image is ${problem}. Pass a path, an http(s) URL, a data URI, bytes, a Blob or a stream of bytes, ` +
       "as in jobs.create({ image: 'mug.jpg' })",

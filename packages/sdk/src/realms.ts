@@ -1,7 +1,8 @@
 // Recognizes values of other realms, for which `instanceof` is false: those of an iframe, of a `vm` context, of Electron's
 // bridge, and in test environments such as jsdom, whose globals are not those of Node.
 
-const tagOf = (value: unknown): string => Object.prototype.toString.call(value).slice(8, -1);
+/** Returns the name of a value's type, such as `ArrayBuffer`. */
+export const tagOf = (value: unknown): string => Object.prototype.toString.call(value).slice(8, -1);
 
 /** Returns the bytes of a typed array, a Buffer, a DataView or an ArrayBuffer, without copying them. */
 export function bytesIn(value: unknown): Uint8Array<ArrayBuffer> | undefined {
