@@ -64,7 +64,7 @@ const maxRoundness = 0.5;
 const minEdgeRadius = 0.012;
 
 /** How far, in pixels of the network, the cuboid may stand out of the photo's outline: edges stay straight. */
-const carveMargin = 1;
+const outlineMargin = 1;
 
 /**
  * Completes boxes, books, cupboards and other cuboids, whose far side the network predicts dented, bent or open.
@@ -95,10 +95,7 @@ export function completeCuboid(
   const edges = outlineOf(cuboid);
   const edgeRadius = Math.max(minEdgeRadius, roundingOf(edges, view) * camera.distance * camera.halfTangent);
   if (edgeRadius > maxRoundness * Math.min(...cuboid.half)) return undefined;
-  const carved: Density = (x, y, z) => {
-    const k = 1 / frameScale(camera, z);
-    return Math.min(densityOf(cuboid, edgeRadius, x, y, z), carveMargin + view.outline(x * k, -y * k));
-  };
+  const solid: Density = (x, y, z) => densityOf(cuboid, edgeRadius, x, y, z);
   const perspective = (z: number) => frameScale(camera, z) / frameScale(view.camera, z);
   const widened = Math.max(perspective(bounds.min[2]), perspective(bounds.max[2]));
   const { min, max } = bounds;
@@ -107,7 +104,7 @@ export function completeCuboid(
     max: [max[0] * widened, max[1] * widened, max[2]],
   };
   return {
-    density: withParts(carved, camera, density, view, seen, (u, v) => distanceInside(edges, u, v)),
+    density: withParts(solid, camera, outlineMargin, density, view, seen, (u, v) => distanceInside(edges, u, v)),
     camera,
     bounds: boxAroundBoth(predicted, boxAround(Float32Array.from(cornersOf(cuboid).flat()), 2 / slope)),
     elevation: { radians: pitch, spreadRadians: 0 },

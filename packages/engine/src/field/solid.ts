@@ -95,15 +95,18 @@ export const coverageAt = (distance: number): number => clamp(0.5 + toPixels * d
 const [minPartPixels, jointPixels] = [1.5, 1.5];
 
 /**
- * Joins a solid with the parts of the object that are outside of its outline: feet, handles, the stand of a monitor.
+ * Cuts a solid at the photo's outline, and joins it with the parts of the object that are outside of its own outline: feet,
+ * handles, the stand of a monitor.
  *
  * @param solid in the space of `camera`
+ * @param margin how far the solid may stand out of the photo's outline, in pixels of the network
  * @param density of the whole object, in the space of the view's camera
  * @param insideSolid returns how far inside the solid's outline a position is, in units of the frame
  */
 export function withParts(
   solid: Density,
   camera: Camera,
+  margin: number,
   density: Density,
   view: View,
   { pixel, u, v, coverage }: Seen,
@@ -118,7 +121,7 @@ export function withParts(
   return (x, y, z) => {
     const k = 1 / frameScale(camera, z);
     const [u, v] = [x * k, -y * k];
-    const own = solid(x, y, z);
+    const own = Math.min(solid(x, y, z), margin + view.outline(u, v));
     if (!parts) return clamp(own, -3, 3);
     const nearPart = sampleSquare(parts, seenSize, u, v) + minPartPixels + jointPixels;
     const joint = 1.5 * Math.min(nearPart, jointPixels - toPixels * insideSolid(u, v));

@@ -56,16 +56,11 @@ export function completeRevolution(
   const { covered, sliver, inside } = compareOutlines(solid, view, seen);
   if (covered < minCoverage || sliver > maxSliver * covered) return undefined;
   const { camera } = view;
-  const body = densityOf(solid, hollow, camera);
-  const carved: Density = (x, y, z) => {
-    const k = 1 / frameScale(camera, z);
-    return Math.min(body(x, y, z), view.outline(x * k, -y * k));
-  };
   // Around a plate, the prediction has scraps of its own bent plate, but no parts.
   const insideSolid = (u: number, v: number) =>
     fillsOutline ? sampleSquare(inside, seenSize, u, v) / toPixels : Infinity;
   return {
-    density: withParts(carved, camera, density, view, seen, insideSolid),
+    density: withParts(densityOf(solid, hollow, camera), camera, 0, density, view, seen, insideSolid),
     camera,
     bounds: boxAroundBoth(bounds, boundsOf(solid)),
     elevation: { radians: solid.tiltRadians, spreadRadians: 0 },
