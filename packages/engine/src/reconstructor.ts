@@ -1,4 +1,5 @@
 import type { SamplerSettings } from '@gen3d/schema/rules';
+import { frameScale } from './base/camera.js';
 import type { Cutout } from './base/image.js';
 import { type Bundle, builtInBundle } from './bundle/load-bundle.js';
 import type { ReconstructionManifest } from './bundle/manifest.js';
@@ -107,7 +108,6 @@ export async function openReconstructor(
 export function withColorsOf(guide: DensityField | undefined, field: DensityField): DensityField {
   const colorsOf = guide?.evaluateColors?.bind(guide);
   if (!guide || !colorsOf || field.evaluateColors) return field;
-  const { distance, halfTangent } = field.camera;
   const halfWidth = guide.camera.distance * guide.camera.halfTangent;
   return {
     ...field,
@@ -116,7 +116,7 @@ export function withColorsOf(guide: DensityField | undefined, field: DensityFiel
       // These points are on the plane through the guide's origin.
       const positions = new Float32Array(points.length);
       for (let p = 0; p < points.length; p += 3) {
-        const scale = halfWidth / ((distance - points[p + 2]!) * halfTangent);
+        const scale = halfWidth / frameScale(field.camera, points[p + 2]!);
         positions[p] = points[p]! * scale;
         positions[p + 1] = points[p + 1]! * scale;
       }

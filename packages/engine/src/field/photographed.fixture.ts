@@ -1,5 +1,5 @@
 import type { Box } from '../base/box.js';
-import type { Camera } from '../base/camera.js';
+import { type Camera, frameScale } from '../base/camera.js';
 import { sampleSquare } from '../base/interpolation.js';
 import { signedDistance } from './distance-transform.js';
 import type { Density, View } from './solid.js';
@@ -16,7 +16,7 @@ export const assumed: Camera = { distance: 2.1, halfTangent: 0.29 };
  */
 export function photographed(truth: Density, camera: Camera = assumed): { density: Density; view: View } {
   const along = (u: number, v: number, z: number) => {
-    const scale = (camera.distance - z) * camera.halfTangent;
+    const scale = frameScale(camera, z);
     return truth(u * scale, -v * scale, z);
   };
   const size = 128;

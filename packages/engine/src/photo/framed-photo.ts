@@ -1,3 +1,4 @@
+import { mean } from '../base/averages.js';
 import { areaOf, type Edge, hullOf, type Position } from '../base/convex-hull.js';
 import type { Matte, RgbaImage } from '../base/image.js';
 
@@ -79,8 +80,9 @@ export function frameOf(alpha: Matte): PhotoFrame | undefined {
   const perimeter = hull.reduce((sum, { from, to }) => sum + Math.hypot(to[0] - from[0], to[1] - from[1]), 0);
   if (solid < minFill * area || area - solid > maxGap * perimeter) return undefined;
   const frame = frameInside(hull, height);
-  const side = frame && Math.max(frame.rows.length, frame.columns.length);
-  return side && side >= minSide && asymmetryOf(hull) <= maxAsymmetry * side ? frame : undefined;
+  if (!frame) return undefined;
+  const side = Math.max(frame.rows.length, frame.columns.length);
+  return side >= minSide && asymmetryOf(hull) <= maxAsymmetry * side ? frame : undefined;
 }
 
 const directions = Array.from({ length: 32 }, (_, i): Position => {
@@ -100,8 +102,6 @@ function asymmetryOf(hull: readonly Edge[]): number {
   );
   return 2 * mean(directions.map(([x, y], i) => Math.abs(middles[i]! - centerX! * x - centerY! * y)));
 }
-
-const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
 
 /** Finds the pixels whose centers are inside a convex polygon, at least `inset` from its sides. */
 function frameInside(edges: readonly Edge[], height: number): PhotoFrame | undefined {

@@ -1,4 +1,4 @@
-import type { Camera } from '../base/camera.js';
+import { type Camera, frameScale } from '../base/camera.js';
 import { cornersByVertex, nextCorner, normalOf, type TriangleMesh } from '../base/mesh.js';
 
 /** A surface cut into flattened, connected pieces. Lengths are in half widths of the photo's frame. */
@@ -159,7 +159,7 @@ function flatten({ positions, indices }: TriangleMesh, camera: Camera, labels: U
     const y = positions[3 * indices[i]! + 1]!;
     const z = positions[3 * indices[i]! + 2]!;
     if (axis === 2) {
-      const perspective = scale / ((camera.distance - z) * camera.halfTangent);
+      const perspective = scale / frameScale(camera, z);
       flat[2 * i] = sign * x * perspective;
       flat[2 * i + 1] = -y * perspective;
     } else if (axis === 0) {

@@ -1,7 +1,7 @@
+import { mean, median } from '../../base/averages.js';
 import { type Camera, frameScale } from '../../base/camera.js';
 import type { Seen, View } from '../solid.js';
-import { median } from './median.js';
-import { boundsOf, endsOf, type Turned } from './turned.js';
+import { type Axis, boundsOf, endsOf, type Turned } from './turned.js';
 
 /** How well a solid explains a photo. */
 export interface Fit {
@@ -50,7 +50,25 @@ export function fitOf(solid: Turned, view: View, seen: Seen): Fit {
   };
 }
 
-const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length);
+/**
+ * Moves an axis to the depth at which its solid agrees best with the predicted front. Each round makes the solid again,
+ * because the perspective depends a little on how far the axis is away.
+ */
+export function atFront(
+  start: Axis,
+  rounds: number,
+  turn: (axis: Axis) => Turned,
+  view: View,
+  seen: Seen,
+): { solid: Turned; fit: Fit } {
+  let solid = turn(start);
+  let fit = fitOf(solid, view, seen);
+  for (let round = 0; round < rounds; round++) {
+    solid = turn({ ...start, z: solid.z + fit.offset });
+    fit = fitOf(solid, view, seen);
+  }
+  return { solid, fit };
+}
 
 /** The point at which a ray enters a solid. */
 interface Hit {
@@ -89,7 +107,7 @@ function raysAt(solid: Turned, camera: Camera): (u: number, v: number) => Hit | 
           isLid: throughEnd && along > top - 2.5 * rowHeight && inside > 2 * step,
         };
       }
-      // Above and below the solid, there is no side to interpolate with.
+      // A ray that comes from above or below the solid enters through an end, whose depth is not interpolated.
       before = radius === 0 ? -Infinity : inside;
     }
     return undefined;

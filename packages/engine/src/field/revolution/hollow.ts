@@ -1,6 +1,6 @@
+import { median } from '../../base/averages.js';
 import { clamp } from '../../base/interpolation.js';
 import type { Density } from '../solid.js';
-import { median } from './median.js';
 import { endsOf, type Hollow, pointsAround, type Turned } from './turned.js';
 
 /** The wall of a hollow solid is at least this thick, in shares of the greatest radius of its upper part. */

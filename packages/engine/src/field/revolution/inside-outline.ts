@@ -1,7 +1,7 @@
+import { median } from '../../base/averages.js';
 import type { Box } from '../../base/box.js';
 import { frameScale } from '../../base/camera.js';
 import type { View } from '../solid.js';
-import { median } from './median.js';
 import { type Axis, directionsAround, endsOf, type PointAt, pointsAround, type Turned } from './turned.js';
 
 /** How closely radii are found: rows along the axis, and directions at which each is compared with the outline. */

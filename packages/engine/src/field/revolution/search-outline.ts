@@ -1,6 +1,6 @@
 import type { Box } from '../../base/box.js';
 import type { Density, Seen, View } from '../solid.js';
-import { type Fit, fitOf } from './fit.js';
+import { atFront, type Fit } from './fit.js';
 import { hollowOf } from './hollow.js';
 import { final, largestInside, type Resolution, searched, type Top, widened, withFlatEnds } from './inside-outline.js';
 import type { Axis, Hollow, Turned } from './turned.js';
@@ -40,11 +40,8 @@ const fillOutline = (axis: Axis, top: Top, view: View, bounds: Box, resolution: 
 /** Fills the outline around an axis. Its depth in `start` is a first guess, and its tilt the network's estimate. */
 export function candidateAt(start: Axis, lift: number, top: Top, view: View, seen: Seen, bounds: Box): Candidate {
   const tiltRadians = Math.max(0, start.tiltRadians + lift);
-  const fill = (z: number) => fillOutline({ x: start.x, z, tiltRadians }, top, view, bounds, searched);
-  let solid = fill(start.z);
-  // The perspective depends a little on how far the axis is away.
-  for (let round = 0; round < 2; round++) solid = fill(solid.z + fitOf(solid, view, seen).offset);
-  const fit = fitOf(solid, view, seen);
+  const fill = (axis: Axis) => fillOutline(axis, top, view, bounds, searched);
+  const { solid, fit } = atFront({ ...start, tiltRadians }, 2, fill, view, seen);
   const cost = fit.error - fit.coverage + 2 * (tiltRadians - start.tiltRadians) ** 2;
   return { solid, top, lift, fit, cost };
 }

@@ -1,7 +1,7 @@
 import type { Box } from '../../base/box.js';
 import { type Camera, frameScale } from '../../base/camera.js';
 import { type Density, pixelAt, type Seen, seenSize, type View } from '../solid.js';
-import { fitOf } from './fit.js';
+import { atFront } from './fit.js';
 import { hollowOf } from './hollow.js';
 import { final, largestInside, type Resolution, searched, widened, withFlatEnds } from './inside-outline.js';
 import type { Candidate } from './search-outline.js';
@@ -49,12 +49,8 @@ export function searchVessel(
   let best: { solid: Turned; cost: number } | undefined;
   // The network underestimates how far the camera looks down on plates.
   for (const lift of [0, 0.1, 0.2, 0.3]) {
-    let solid = turn({ ...start, tiltRadians: start.tiltRadians + lift }, searched);
-    for (let round = 0; round < 3; round++) {
-      const { x, z, tiltRadians } = solid;
-      solid = turn({ x, z: z + fitOf(solid, view, seen).offset, tiltRadians }, searched);
-    }
-    const fit = fitOf(solid, view, seen);
+    const axis = { ...start, tiltRadians: start.tiltRadians + lift };
+    const { solid, fit } = atFront(axis, 3, (at) => turn(at, searched), view, seen);
     const cost = fit.error - 3 * fit.coverage + 2 * lift ** 2;
     if (fit.error <= maxError && !(best && best.cost <= cost)) best = { solid, cost };
   }
