@@ -8,6 +8,11 @@ const running = new Set();
 /** An expected failure: `main` prints its message alone, and any other error with its stack. */
 export class Failed extends Error {}
 
+/** @returns {error is Error} also for an option that `parseArgs` does not know */
+const isExpected = (/** @type {unknown} */ error) =>
+  error instanceof Failed ||
+  (error instanceof Error && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS'));
+
 /** @typedef {(action: () => void) => void} AtEnd registers an action that runs however the script ends */
 /** @typedef {ReturnType<typeof start>} Program */
 
@@ -90,7 +95,7 @@ export async function main(work) {
   try {
     await work((action) => cleanUps.push(action));
   } catch (error) {
-    console.error(error instanceof Failed ? `\n${error.message}` : error);
+    console.error(isExpected(error) ? `\n${error.message}` : error);
     process.exitCode = 1;
   } finally {
     // A child process that still runs would keep this one from ending.

@@ -198,7 +198,7 @@ describe('settings', () => {
   });
 
   test('that do not exist are rejected in the file and ignored among the flags', () => {
-    expect(() => loadConfig({}, {}, { prot: 1 })).toThrow('prot');
+    expect(() => loadConfig({}, {}, { prot: 1 })).toThrow('No setting has the name "prot"');
     expect(loadConfig({ json: true }, {})).not.toHaveProperty('json');
   });
 

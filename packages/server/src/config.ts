@@ -333,6 +333,10 @@ function readConfigFile(path: string): Record<string, unknown> {
 
 /** Names the setting by its flag, variable and key in a config file, and shows its value. */
 function describeIssue(issue: z.core.$ZodIssue, values: Readonly<Record<string, unknown>>): string {
+  if (issue.code === 'unrecognized_keys') {
+    const names = issue.keys.map((key) => oneLine(quoted(key))).join('", "');
+    return `No setting has the name "${names}". In a config file, the key is the flag in camel case, such as dataDir`;
+  }
   const [key] = issue.path;
   const setting = settings.find((candidate) => candidate.key === key);
   if (!setting) return key === undefined ? issue.message : `${String(key)}: ${issue.message}`;
