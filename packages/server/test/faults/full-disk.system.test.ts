@@ -219,6 +219,10 @@ describe.skipIf(!available)('while the disk is full', () => {
     free = true;
     expect(await waitsForSpace(waiting)).toContain('no disk space left');
     expectRefused(await post({ ...inline, idempotency_key: 'again' }));
+    expect(await server.call('GET', '/readyz')).toMatchObject({
+      status: 503,
+      body: { checks: { database: 'the disk is full', runners: 'unknown without the database' } },
+    });
     expect(await read(waiting)).toMatchObject({ finished_at: null, error: null });
     expect(await read(before.task_id)).toEqual(before);
     expect((await server.call('GET', '/v1/jobs?limit=100')).status).toBe(200);

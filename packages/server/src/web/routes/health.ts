@@ -2,6 +2,7 @@ import { statfs } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { RequestHandler } from 'express';
 import { cached } from '../../base/cached.js';
+import { type Db, kindOf } from '../../data/db/database.js';
 import { ping } from '../../data/db/open.js';
 import { currentTime } from '../../data/db/time.js';
 import { DatabaseUnavailableError } from '../../data/db/unavailable.js';
@@ -45,18 +46,28 @@ async function checkResult(check: Promise<boolean>, problem: string): Promise<st
 }
 
 /**
+ * Checks the database. SQLite's file is in the data directory: while that disk is full, jobs are refused, and runners cannot
+ * renew their entries.
+ */
+async function databaseResult(db: Db, dataDir: string): Promise<string> {
+  const isFull = !kindOf(db).isShared && (await withTimeout(isDiskFull(dataDir)));
+  return isFull ? 'the disk is full' : checkResult(ping(db), 'temporarily unavailable');
+}
+
+/**
  * Serves `GET /readyz`: 200 if jobs that are sent here will be processed, and otherwise 503 with the problems. Unlike
  * `/healthz`, it checks everything that a job needs.
  */
 export function readiness({
+  config,
   db,
   checkAssets,
   filesHang,
   isReady,
-}: Pick<Services, 'db' | 'checkAssets' | 'filesHang' | 'isReady'>): RequestHandler {
+}: Pick<Services, 'config' | 'db' | 'checkAssets' | 'filesHang' | 'isReady'>): RequestHandler {
   const runChecks = cached(async () => {
     const [database, assets, runners] = await Promise.all([
-      checkResult(ping(db), 'temporarily unavailable'),
+      databaseResult(db, config.dataDir),
       checkResult(
         checkAssets().then(() => true),
         'not reachable or not writable',
