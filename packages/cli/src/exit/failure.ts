@@ -76,6 +76,10 @@ export function failureOf(error: unknown): Failure {
     return { exitCode: exitCode.failed, message: `Too many open files. ${advice}\n${error.message}` };
   }
   if (isExpected(error)) return { exitCode: exitCode.failed, message: error.message };
+  const remedy = databaseRemedy(error);
+  if (remedy !== undefined) {
+    return { exitCode: exitCode.failed, message: `Cannot use the database: ${errorMessage(error)}. ${remedy}` };
+  }
   const details = error instanceof Error ? (error.stack ?? error.message) : String(error);
   return { exitCode: exitCode.failed, message: `Unexpected error. This is a bug in gen3d:\n${details}` };
 }
@@ -120,10 +124,28 @@ const usd = (amount: number) => `${amount.toFixed(2)} USD`;
 const explainedErrors: ReadonlySet<string> = new Set([
   'AdminError',
   'BundleError',
+  'DatabaseLockedError',
+  'DatabaseUnavailableError',
   'EngineError',
   'NativePartError',
   'RunnerStartError',
+  'StorageUnavailableError',
 ]);
+
+/** What to do about a failed statement whose cause is the disk, by the start of SQLite's or PostgreSQL's error code. */
+const databaseRemedies: Readonly<Record<string, string>> = {
+  SQLITE_FULL: 'Free some disk space, then try again',
+  SQLITE_READONLY:
+    'Check that this user owns the files of the database and their folder, and that the disk is not mounted read-only',
+  SQLITE_CORRUPT: 'The file is damaged. Restore a backup',
+  // PostgreSQL's disk_full.
+  '53100': "Free some space on PostgreSQL's disk, then try again",
+};
+
+function databaseRemedy(error: unknown): string | undefined {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  return Object.entries(databaseRemedies).find(([start]) => code.startsWith(start))?.[1];
+}
 
 /** Whether the error's message explains the failure, as those of the operating system do. Other errors are bugs. */
 const isExpected = (error: unknown): error is Error =>
