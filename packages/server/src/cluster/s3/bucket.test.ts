@@ -35,6 +35,14 @@ describe('a write', () => {
     expect(Buffer.compare((await bucket.get('key', timeoutMs))!, bytes)).toBe(0);
   });
 
+  test('whose connections are all closed does not count as a timeout', async () => {
+    const { bucket } = s3.emptyBucket();
+    s3.proxy().down = true;
+    await expect(bucket.put('key', bytes, binary, timeoutMs)).rejects.toThrow(
+      /it closed the connection \(ECONNRESET\)$/,
+    );
+  });
+
   test('that times out rejects with a message that names bucket and endpoint', async () => {
     const { bucket } = s3.emptyBucket({ idleTimeoutMs: 20_000 });
     s3.proxy().plan(/^PUT/, 'silence');
@@ -150,7 +158,7 @@ describe('a faulty server', () => {
   };
   const notS3 = {
     name: 'StorageUnavailableError',
-    message: expect.stringContaining('does not respond like an S3 server'),
+    message: expect.stringMatching(/it does not respond like an S3 server; check GEN3D_S3_ENDPOINT$/),
   };
 
   test.each<[string, (bucket: Bucket) => Promise<unknown>]>([

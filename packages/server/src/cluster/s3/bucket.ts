@@ -292,7 +292,7 @@ function reasonOf(thrown: unknown, action: string): string {
   if (name === 'CredentialsProviderError' || name === 'TokenProviderError') {
     return 'there are no credentials for it; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or give this machine a role';
   }
-  if (thrown instanceof ForeignResponseError) return 'it does not respond like an S3 server; check --s3-endpoint';
+  if (thrown instanceof ForeignResponseError) return 'it does not respond like an S3 server; check GEN3D_S3_ENDPOINT';
   // The SDK gives this error no code.
   if (error.message === 'Region is missing') return 'no region is set for it; set AWS_REGION';
   if (name === 'NoSuchBucket') return 'the bucket does not exist; create it, or choose another one with --assets';
@@ -301,6 +301,8 @@ function reasonOf(thrown: unknown, action: string): string {
   }
   if (wrongRegion.has(name) || status === 301) return 'the bucket is in another region; set AWS_REGION to that';
   if (name === 'AccessDenied' || status === 403) return `the credentials do not permit ${action}`;
+  // The SDK also calls these errors timeouts.
+  if (code === 'ECONNRESET' || code === 'EPIPE') return `it closed the connection (${code})`;
   if (name === 'TimeoutError' || name === 'AbortError') return 'it did not respond in time';
   if (status !== undefined) return `it returned HTTP ${status}${namesOnly(name) ? ` ${name}` : ''}`;
   if (code) return `it cannot be reached (${code})`;
