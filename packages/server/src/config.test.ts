@@ -1,6 +1,6 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { temporaryFolder } from '../test/kit.js';
 import { ConfigError } from './base/errors.js';
 import { chooseBundles } from './chosen-bundles.js';
@@ -54,6 +54,17 @@ describe('settings', () => {
     writeFileSync(join(dataDir, 'models', 'default.json'), '{ "bundle": 7 }');
     expect(() => loadConfig({ dataDir }, {})).toThrow(/models\/default\.json: .*bundle.*gen3d models use/s);
   });
+
+  // Root can read every file.
+  test.skipIf(process.platform === 'win32' || process.getuid?.() === 0)(
+    'for bundles: the data directory of another user is not called damaged',
+    () => {
+      const dataDir = temporaryFolder();
+      chmodSync(dataDir, 0o000);
+      onTestFinished(() => chmodSync(dataDir, 0o700));
+      expect(() => loadConfig({ dataDir }, {})).toThrow(/Run this as the user that owns/);
+    },
+  );
 
   test('come from the file that a flag or a variable names', () => {
     const path = join(temporaryFolder(), 'gen3d.json');

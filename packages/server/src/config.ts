@@ -360,6 +360,9 @@ function chosenIn(dataDir: string): BundleChoice {
   } catch (cause) {
     const reason = errorMessage(cause);
     const path = bundleChoicePath(resolve(dataDir));
+    if (['EACCES', 'EPERM'].includes((cause as NodeJS.ErrnoException).code ?? '')) {
+      throw new ConfigError(`Cannot read ${path}. Run this as the user that owns ${resolve(dataDir)}`, { cause });
+    }
     throw new ConfigError(`Cannot use ${path}: ${reason}. Delete it and run \`gen3d models use\` again`, { cause });
   }
 }
