@@ -253,6 +253,20 @@ test.each([{}, { rates: null }])('a balance without prices (%j) is reported as a
   });
 });
 
+test('webhook set does not suggest another way to receive events if the server refuses the host name', async () => {
+  const server = createServer((_, response) => {
+    response.writeHead(421, { 'content-type': 'application/json' });
+    response.end('{"error":{"code":"invalid_request","message":"This server does not accept the host name"}}');
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const env = { GEN3D_BASE_URL: url, GEN3D_API_KEY: 'gen3d_key' };
+  const { code, stderr } = await gen3d(['webhook', 'set', 'https://example.com/gen3d'], { env });
+  server.close();
+  expect({ code, stderr }).toEqual({ code: 1, stderr: 'error: This server does not accept the host name\n' });
+});
+
 test('webhook listen reports an unreachable server, but not a single cut connection', { tags: 'slow' }, async () => {
   const requests: ServerResponse[] = [];
   const server = createServer((request, response) => {

@@ -249,7 +249,7 @@ class Order {
   }
 }
 
-/** Suggests the commands that resume waiting for running jobs. Empty if there are none. */
+/** Suggests the commands that get the models of jobs that may still run, or whose models are not here yet. */
 function runningJobsHint(items: readonly Item[], options: CreateOptions): string {
   const commands = items.flatMap(({ runningJob, path }) =>
     runningJob ? [`  ${resumeCommand(runningJob, path, options)}`] : [],
@@ -257,8 +257,8 @@ function runningJobsHint(items: readonly Item[], options: CreateOptions): string
   if (commands.length === 0) return '';
   const subject =
     commands.length === 1
-      ? 'The job is still running. To get its model'
-      : 'The jobs are still running. To get their models';
+      ? 'The server keeps the job. To get its model'
+      : 'The server keeps the jobs. To get their models';
   return `${subject}:\n${commands.join('\n')}`;
 }
 

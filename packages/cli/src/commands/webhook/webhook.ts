@@ -48,7 +48,7 @@ const set = (url: string, { json, events, ...options }: Options & { events?: Web
     const endpoint = await client.webhookEndpoint
       .set(url, { ...(events && { events }), signal })
       .catch((error: unknown) => {
-        if (!(error instanceof InvalidRequestError)) throw error;
+        if (!(error instanceof InvalidRequestError && error.status === 400)) throw error;
         const receiver = /^http:\/\//i.test(url) ? url : undefined;
         throw new Failed(exitCode.failed, `${error.message}. ${withoutEndpoint(receiver)}`, { cause: error });
       });
