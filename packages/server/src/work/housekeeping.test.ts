@@ -24,3 +24,23 @@ test('a step that fails is logged, and the following steps run', async () => {
   await until(async () => readdirSync(dirname(marker)).length === 0);
   expect(logged).toMatchObject([{ step: 'inputs', msg: 'housekeeping failed' }]);
 });
+
+test('a step that is running when the server stops fails silently', async () => {
+  const db = await temporaryDatabase();
+  const assets = new FolderAssetStore(temporaryFolder());
+  let endSweep: (() => void) | undefined;
+  assets.sweep = () =>
+    new Promise((resolve) => {
+      endSweep = resolve;
+    });
+  const lines: string[] = [];
+  const log = pino({ level: 'error' }, { write: (line) => void lines.push(line) });
+  const stop = startHousekeeping({ db, inputs: new FolderInputStore(temporaryFolder()), assets }, {}, log);
+  const end = await until(async () => endSweep);
+  stop();
+  await db.destroy();
+  end();
+  // The step continues with a query of the closed database.
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  expect(lines).toEqual([]);
+});

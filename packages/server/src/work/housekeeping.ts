@@ -27,13 +27,14 @@ const keptRunnerMs = 60 * 60 * 1_000;
 
 /**
  * Fails the jobs that are out of attempts every few seconds, bounds the events and removes files of deleted jobs every
- * minute, and deletes what has expired every hour. Returns a function that stops it.
+ * minute, and deletes what has expired every hour. Returns a function that stops it, without waiting for a step.
  */
 export function startHousekeeping(
   { db, inputs, assets }: { db: Db; inputs: InputStore; assets: AssetStore },
   { keepModelsDays, keepPhotosDays }: Pick<Config, 'keepModelsDays' | 'keepPhotosDays'>,
   log: Logger,
 ): () => void {
+  let isStopped = false;
   const clean = async () => {
     const now = await retentionTime(db, log);
     if (now === undefined) return;
@@ -62,12 +63,15 @@ export function startHousekeeping(
     });
   };
   const failed = (error: unknown, step?: string) => {
-    // An unavailable database has been logged.
-    if (!isUnavailable(error)) log.error({ step, err: error }, 'housekeeping failed');
+    // An unavailable database has been logged. After the stop, the database is closed; the next start repeats the step.
+    if (!isStopped && !isUnavailable(error)) log.error({ step, err: error }, 'housekeeping failed');
   };
   /** Runs the remaining steps after one fails. */
   const eachStep = async (steps: Record<string, () => Promise<void>>) => {
-    for (const [step, run] of Object.entries(steps)) await run().catch((error: unknown) => failed(error, step));
+    for (const [step, run] of Object.entries(steps)) {
+      if (isStopped) return;
+      await run().catch((error: unknown) => failed(error, step));
+    }
   };
   const regularly = (task: () => Promise<unknown>, everyMs: number) => {
     const run = () => task().catch((error: unknown) => failed(error));
@@ -90,6 +94,7 @@ export function startHousekeeping(
     regularly(clean, cleanEveryMs),
   ];
   return () => {
+    isStopped = true;
     for (const timer of timers) clearInterval(timer);
   };
 }
