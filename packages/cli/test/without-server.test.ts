@@ -427,7 +427,16 @@ describe('invalid input exits with 2 and a message, without a request:', () => {
     ['stdin twice', ['create', '-', '-'], /only once/],
     ['an unknown status', ['list', '--status', 'DONE'], /Allowed choices are PENDING/],
     ['a page of 101', ['list', '--limit', '101'], /from 1 to 100/],
-    ['a base URL without http', ['list', '--base-url', 'gpu-box:8787'], /is not a server URL/],
+    [
+      'a base URL without http',
+      ['list', '--base-url', 'gpu-box:8787'],
+      /The base URL "gpu-box:8787" is invalid\..* \(--base-url or GEN3D_BASE_URL\)\n$/,
+    ],
+    [
+      'a base URL with a password, which the message does not repeat',
+      ['list', '--base-url', 'http://ann:hunter2@gpu-box:8787'],
+      /^error: The base URL for gpu-box:8787 contains a user name or a password\. Leave them out(?!.*hunter2)/,
+    ],
     ['a command with a typo', ['craete', 'cup.png'], /Did you mean create\?/],
     ['the help of an unknown command', ['hide', '--help'], /^error: unknown command 'hide'\n/],
     [

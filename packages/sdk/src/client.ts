@@ -77,7 +77,7 @@ export class Gen3d {
 
   /**
    * @throws {AuthenticationError} if the API key is missing
-   * @throws {InvalidRequestError} if `baseUrl` is not an http(s) URL
+   * @throws {InvalidRequestError} if `baseUrl` is not an http(s) URL, or has a password, a query or a fragment
    */
   constructor(options: Gen3dOptions = {}) {
     const apiKey = withoutQuotes((options.apiKey ?? variable('GEN3D_API_KEY') ?? '').trim());
@@ -207,10 +207,25 @@ function assetUrl({ task_id, status, model_urls, thumbnail_url }: Task, asset: '
 }
 
 function normalizeBaseUrl(baseUrl: string): string {
-  if (!/^https?:$/.test(parseUrl(baseUrl)?.protocol ?? '')) {
+  const url = parseUrl(baseUrl);
+  if (!url || !/^https?:$/.test(url.protocol)) {
     throw new InvalidRequestError(
       'invalid_request',
       `The base URL "${baseUrl}" is invalid. Use an http(s) URL such as ${defaultBaseUrl}`,
+    );
+  }
+  const { username, password, host, search, hash, origin, pathname } = url;
+  // fetch refuses these. The message does not repeat the password.
+  if (username || password) {
+    throw new InvalidRequestError(
+      'invalid_request',
+      `The base URL for ${host} contains a user name or a password. Leave them out: the API key authenticates requests`,
+    );
+  }
+  if (search || hash) {
+    throw new InvalidRequestError(
+      'invalid_request',
+      `The base URL "${baseUrl}" has a query or a fragment. Use ${origin}${pathname.replace(/\/+$/, '')}`,
     );
   }
   // Clients of other services expect /v1 in the base URL.

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AuthenticationError, ConnectionError, defaultBaseUrl, Gen3d, Gen3dError, type Retry } from '@gen3d/sdk';
-import { failureOf, Interrupted, UsageError } from '../exit/failure.js';
+import { errorMessage, failureOf, Interrupted, UsageError } from '../exit/failure.js';
 import { interruptible } from '../exit/interruption.js';
 import { duration } from '../terminal/format.js';
 import { nextCommand } from '../terminal/next-command.js';
@@ -18,10 +18,11 @@ export interface ServerOptions {
  */
 export function chooseServer(options: ServerOptions, { current }: Pick<Profile, 'current'>): string {
   const url = options.baseUrl ?? (process.env.GEN3D_BASE_URL || undefined) ?? current ?? defaultBaseUrl;
-  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) {
-    throw new UsageError(`"${url}" is not a server URL. Use an http(s) URL such as ${defaultBaseUrl} as --base-url`);
+  try {
+    return new Gen3d({ apiKey: 'none', baseUrl: url }).baseUrl;
+  } catch (cause) {
+    throw new UsageError(`${errorMessage(cause)} (--base-url or GEN3D_BASE_URL)`, { cause });
   }
-  return url.replace(/\/+$/, '').replace(/\/v1$/, '');
 }
 
 /** Chooses the API key for the server. Never uses a profile's key for another server. */
