@@ -27,7 +27,7 @@ import {
   samplerOf,
 } from '../jobs/model-options.js';
 import { extensions, modelPath, planOutputs, type ResultOptions } from '../jobs/output-file.js';
-import { isDataUri, isUrl, labelOf, photoInput, requirePhotoFile } from '../jobs/photo-input.js';
+import { isDataUri, isUrl, labelOf, photoInput, photoUrl, requirePhotoFile } from '../jobs/photo-input.js';
 import { bytes, count, duration, shellWord } from '../terminal/format.js';
 import { nextCommand } from '../terminal/next-command.js';
 import { type ProgressDisplay, showProgress, showState } from '../terminal/progress.js';
@@ -112,6 +112,7 @@ async function requireFiles(images: readonly string[]): Promise<void> {
   if (images.filter((image) => image === '-').length > 1) throw new UsageError('- (stdin) can be given only once');
   for (const image of images) {
     if (image === '-') requirePipe('gen3d create - --wait < photo.jpg');
+    if (isUrl(image)) photoUrl(image);
     if (image === '-' || isUrl(image) || isDataUri(image)) continue;
     if (image === '') {
       throw new UsageError('The path of a photo is empty. Check for an unset variable, or pass - for stdin');

@@ -31,17 +31,25 @@ export function labelOf(image: string): string | undefined {
  * Converts an argument of `create` to an input of the SDK, which scales large photos and converts other formats.
  * Fetches URLs of this machine and its network, which the server must not or cannot fetch.
  *
- * @throws {UsageError} if a URL cannot be fetched, or a file is not a photo
+ * @throws {UsageError} if a URL is not valid or cannot be fetched, or a file is not a photo
  */
 export async function photoInput(image: string, signal: AbortSignal): Promise<ImageInput> {
   if (isDataUri(image)) return image;
   if (isUrl(image)) {
-    const url = new URL(image);
+    const url = photoUrl(image);
     return (await isOnPrivateNetwork(url)) ? photoFile(image, await fetchPhoto(url, signal)) : image;
   }
   if (image === '-') return photoFile('stdin', await buffer(addAbortSignal(signal, process.stdin)));
   await requirePhotoFile(image);
   return image;
+}
+
+/** @throws {UsageError} if it is not a valid URL, for example because its host is missing */
+export function photoUrl(image: string): URL {
+  if (URL.canParse(image)) return new URL(image);
+  throw new UsageError(
+    `${shownName(image)} is not a valid URL. Pass the path of a photo, an http(s) URL, or - for stdin`,
+  );
 }
 
 /** @throws {UsageError} if a file is not a photo */
