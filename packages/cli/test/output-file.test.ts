@@ -257,6 +257,16 @@ describe('output files', () => {
     });
   });
 
+  test.each(['file://%%', 'file:///cup%2F.glb'])(
+    'of an assistant cannot be %s, which is not the URL of a file here',
+    async (url) => {
+      const folders = await Folders.open([folder]);
+      const message = `${url} is not the URL of a file on this machine. Pass a path`;
+      await expect(folders.future(url)).rejects.toThrow(message);
+      await expect(folders.existing(url)).rejects.toThrow(message);
+    },
+  );
+
   test('of an assistant cannot leave its folders through a link', async () => {
     const inside = join(folder, 'inside');
     await mkdir(inside);

@@ -56,7 +56,11 @@ export async function readImage(image: ImageInput, sharp?: Sharp): Promise<strin
     if (/^([\w+/=\s-]{1000,}|(iVBORw0KGgo|\/9j\/|UklGR)[\w+/=\s-]+)$/.test(image)) {
       throw invalid('image is base64 text. Pass its bytes, or a data URI: data:image/jpeg;base64,…');
     }
-    if (/^file:\/\//i.test(image)) return inlineFile(new URL(image));
+    if (/^file:\/\//i.test(image)) {
+      const url = parseUrl(image);
+      if (!url) throw invalid(`${image} is not a valid file URL`);
+      return inlineFile(url);
+    }
     return /^[a-z][a-z0-9+.-]*:\/\//i.test(image) ? remote(image) : inlineFile(image);
   }
   if (isBlob(image)) return inline(image);

@@ -51,7 +51,7 @@ export class Folders {
 
   #absolute(path: string): string {
     // Some assistants name the files of a project by their URLs.
-    const absolute = resolve(this.#folders[0] ?? '.', /^file:\/\//i.test(path) ? fileURLToPath(path) : path);
+    const absolute = resolve(this.#folders[0] ?? '.', /^file:\/\//i.test(path) ? pathOfUrl(path) : path);
     if (isOnOtherShare(absolute, this.#folders)) throw this.#outside(path);
     return absolute;
   }
@@ -64,6 +64,15 @@ export class Folders {
     return new UsageError(
       `${path} is outside ${this.#folders.join(' and ')}. To allow other folders, use \`gen3d mcp --folder\``,
     );
+  }
+}
+
+/** @throws {UsageError} for example if the URL names another host */
+function pathOfUrl(url: string): string {
+  try {
+    return fileURLToPath(url);
+  } catch (cause) {
+    throw new UsageError(`${url} is not the URL of a file on this machine. Pass a path`, { cause });
   }
 }
 
