@@ -65,7 +65,11 @@ const existing = (file: string) =>
 
 function toAdminError(error: unknown, source: string, file: string): unknown {
   if (!(error instanceof Error)) return error;
-  if ((error as NodeJS.ErrnoException).code === 'EEXIST') return existing(file);
+  const { code } = error as NodeJS.ErrnoException;
+  if (code === 'EEXIST') return existing(file);
+  if (code === 'ENOENT' && !existsSync(dirname(file))) {
+    return new AdminError(`The folder ${dirname(file)} does not exist. Create it first, or choose another path`);
+  }
   if (isDamage(error)) return damaged(source, error);
   if (isBusy(error)) {
     return new AdminError(
