@@ -100,14 +100,16 @@ export function parseCreateJobRequest(body: unknown): z.ZodSafeParseResult<Creat
   return ReservedTypeRequest.safeParse(body);
 }
 
+const pageSizeRule = `must be a whole number from ${limits.pageSize.min} to ${limits.pageSize.max}`;
+
 /** Describes the query of `GET /v1/jobs`, in which numbers are text. */
 export const ListJobsQuery = z.object({
   status: z.optional(JobStatus),
   limit: z
-    .string()
-    .regex(/^\d{1,9}$/, 'must be a whole number')
+    .string(pageSizeRule)
+    .regex(/^\d{1,9}$/, pageSizeRule)
     .transform(Number)
-    .pipe(z.number().min(limits.pageSize.min).max(limits.pageSize.max))
+    .pipe(z.number().min(limits.pageSize.min, pageSizeRule).max(limits.pageSize.max, pageSizeRule))
     .default(limits.pageSize.default),
   cursor: z.string().optional(),
 });

@@ -10,7 +10,7 @@ export const Ulid = z.string().check(z.regex(/^[0-7][0-9A-HJKMNP-TV-Z]{25}$/, 'm
 /** ISO 8601 in UTC, as `Date.prototype.toISOString` writes it. */
 export const Timestamp = z.iso.datetime();
 
-export const JobStatus = z.enum(jobStatuses);
+export const JobStatus = z.enum(jobStatuses, `must be one of ${jobStatuses.join(', ')}`);
 export type JobStatus = z.infer<typeof JobStatus>;
 
 export const ModelUrls = z.object({ glb: z.url() });
