@@ -127,6 +127,17 @@ describe('a columns field', () => {
     expect(colors).toEqual(Float32Array.of(1, 0.25, 0.25));
   });
 
+  test('is wider than the matte along a wire, which the grid would miss otherwise', async () => {
+    const fine = slabMatte(256).map((coverage, i) => (i % 256 === 128 && i > 30 * 256 && i < 128 * 256 ? 1 : coverage));
+    const occupancy = new Float32Array(steps * size * size).fill(-5);
+    const frontDepth = new Float32Array(size * size);
+    const field = columnsField(columns, slabMatte(size), fine, { frontDepth, occupancy, elevation: undefined });
+    const [pixel, depth] = [(2 / 256) * halfWidth, -0.7 * step];
+    const besideWire = (pixels: number) => densityAt(field, (0.5 + pixels) * pixel, 0.65 * halfWidth, depth);
+    expect(await besideWire(0.9)).toBeGreaterThan(0);
+    expect(await besideWire(2)).toBeLessThan(0);
+  });
+
   test('has bounds for an object that is thinner than a column', () => {
     const wire = Float32Array.from({ length: size * size }, (_, i) => (i % size === size / 2 ? 0.1 : 0));
     const occupancy = new Float32Array(steps * size * size).fill(-5);

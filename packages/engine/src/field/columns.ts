@@ -14,6 +14,7 @@ import { signedDistance } from './distance-transform.js';
 import { sampleFront, upsampleInside, withoutRamps } from './front-depth.js';
 import { completeRevolution } from './revolution/complete-revolution.js';
 import { type Completed, type Density, see, type View } from './solid.js';
+import { widenThinParts } from './thin-parts.js';
 
 type ColumnsDecoder = Extract<ReconstructionManifest['decoder'], { kind: 'columns' }>;
 export type ColumnsManifest = ReconstructionManifest & {
@@ -147,13 +148,16 @@ export function columnsField(
   const occupancy = smoothed(raw.occupancy);
   addExpectedVolume(occupancy, coarseMatte);
   const backColor = raw.backColor && smoothed(raw.backColor);
-  const outline = signedDistance(fineMatte, outlineSize);
-  const distanceInside = (u: number, v: number) => (sampleSquare(outline, outlineSize, u, v) * 2) / outlineSize;
+  const photographed = signedDistance(fineMatte, outlineSize);
+  const widened = widenThinParts(photographed, fineMatte, outlineSize);
+  const inside = (outline: Float32Array) => (u: number, v: number) =>
+    (sampleSquare(outline, outlineSize, u, v) * 2) / outlineSize;
+  const insideWidened = inside(widened);
   const view: View = {
     camera: { distance, halfTangent: decoder.halfWidth / distance },
     // About the slope of the network's own occupancy across an edge: one logit per pixel of the network.
-    outline: (u, v) => clamp((distanceInside(u, v) * size) / 2, -3, 3),
-    distanceInside,
+    outline: (u, v) => clamp((insideWidened(u, v) * size) / 2, -3, 3),
+    distanceInside: inside(photographed),
   };
   const front = upsampleInside(frontDepth, coarseMatte, size, outlineSize);
   const predicted = predictedDensity(decoder, front, occupancy, size, view);
