@@ -16,28 +16,28 @@ describe('4.1 POST /v1/jobs', () => {
   });
 
   test.each([
-    ['type', { input: { image_urls: [photoUrl] } }],
-    ['type', photoJob({ type: 7 })],
-    ['type', photoJob({ type: null })],
-    ['input', { type: 'image-to-3d' }],
-    ['input', photoJob({ input: 'photo' })],
-    ['input', { type: 'image-to-4d' }],
-    ['input', { type: 'image-to-4d', input: [] }],
-    ['input.image_urls', { type: 'image-to-3d', input: {} }],
-    ['input.image_urls', photoJob({ input: { image_urls: photoUrl } })],
-    ['input.image_urls[0]', withImages(7)],
-    ['input.image_urls[0]', withImages(null)],
-    ['input.image_urls[0]', withImages('photo.jpg')],
-    ['input.image_urls[0]', withImages('')],
-    ['idempotency_key', photoJob({ idempotency_key: 7 })],
-    ['idempotency_key', photoJob({ idempotency_key: null })],
-    ['body', '[]'],
-    ['body', '"text"'],
-    ['body', 'null'],
-    ['type', ''],
-  ])('an invalid request is 400 invalid_request, and the message names %s: %j', async (field, body) => {
+    ['type: must be "image-to-3d"', { input: { image_urls: [photoUrl] } }],
+    ['type: must be "image-to-3d"', photoJob({ type: 7 })],
+    ['type: must be "image-to-3d"', photoJob({ type: null })],
+    ['input: is missing', { type: 'image-to-3d' }],
+    ['input: must be an object', photoJob({ input: 'photo' })],
+    ['input: is missing', { type: 'image-to-4d' }],
+    ['input: must be an object', { type: 'image-to-4d', input: [] }],
+    ['input.image_urls: is missing', { type: 'image-to-3d', input: {} }],
+    ['input.image_urls: must be a list', photoJob({ input: { image_urls: photoUrl } })],
+    ['input.image_urls[0]: must be a string', withImages(7)],
+    ['input.image_urls[0]: must be a string', withImages(null)],
+    ['input.image_urls[0]: must be an http(s) URL', withImages('photo.jpg')],
+    ['input.image_urls[0]: must be an http(s) URL', withImages('')],
+    ['idempotency_key: must be a string', photoJob({ idempotency_key: 7 })],
+    ['idempotency_key: must be a string', photoJob({ idempotency_key: null })],
+    ['body: must be an object', '[]'],
+    ['body: must be an object', '"text"'],
+    ['body: must be an object', 'null'],
+    ['type: must be "image-to-3d"', ''],
+  ])('an invalid request is 400 invalid_request, and the message says %s: %j', async (problem, body) => {
     const { call, list } = await newCaller();
-    expect(refused(await call('POST', '/v1/jobs', body), 400, 'invalid_request')).toContain(field);
+    expect(refused(await call('POST', '/v1/jobs', body), 400, 'invalid_request')).toContain(problem);
     expect((await list()).jobs).toEqual([]);
   });
 

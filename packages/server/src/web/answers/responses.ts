@@ -49,9 +49,29 @@ const fieldName = (path: readonly PropertyKey[]) =>
  */
 export function validated<T>(parsed: z.core.util.SafeParseResult<T>, whole = 'body'): T {
   if (parsed.success) return parsed.data;
-  const problems = parsed.error.issues.map(({ path, message }) => `${fieldName(path) || whole}: ${message}`);
+  const problems = parsed.error.issues.map(({ path, message }) => `${fieldName(path) || whole}: ${plain(message)}`);
   throw new HttpError(400, 'invalid_request', problems.slice(0, 5).join('; '));
 }
+
+const typeNames: Readonly<Record<string, string>> = {
+  array: 'a list',
+  boolean: 'true or false',
+  number: 'a number',
+  object: 'an object',
+  record: 'an object',
+  string: 'a string',
+};
+
+/** Says what to send, where zod says what it expected and received. Messages of our schemas stay as they are. */
+const plain = (message: string): string =>
+  message
+    .replace(/^Invalid input: expected .*, received undefined$/, 'is missing')
+    .replace(/^Invalid input: expected (\w+), received .*$/, (_, type: string) => `must be ${typeNames[type] ?? type}`)
+    .replace(/^Invalid input: expected (".*")$/, 'must be $1')
+    .replace(
+      /^Invalid option: expected one of (.*)$/,
+      (_, options: string) => `must be one of ${options.split('|').join(', ')}`,
+    );
 
 export const invalidCursor = (): HttpError =>
   new HttpError(400, 'invalid_cursor', 'cursor: not issued by this service; start again without it');
