@@ -5,10 +5,10 @@ const onWindows = process.platform === 'win32';
 /** @type {Set<import('node:child_process').ChildProcess>} */
 const running = new Set();
 
-/** An expected failure: `main` prints its message alone, and any other error with its stack. */
+/** An expected failure. `main` prints only its message, and prints unexpected errors with their stacks. */
 export class Failed extends Error {}
 
-/** @returns {error is Error} also for an option that `parseArgs` does not know */
+/** @returns {error is Error} true for a `Failed`, and for arguments that `parseArgs` rejects */
 const isExpected = (/** @type {unknown} */ error) =>
   error instanceof Failed ||
   (error instanceof Error && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS'));

@@ -6,7 +6,7 @@ test.each([
   ['SQLITE_READONLY_DBMOVED', 'attempt to write a readonly database', 'Check that this user owns'],
   ['SQLITE_CORRUPT', 'database disk image is malformed', 'Restore a backup'],
   ['53100', 'could not extend file "base/5/1"', "space on PostgreSQL's disk"],
-])('a statement that fails with %s is not called a bug, and the message says what to do', (code, cause, remedy) => {
+])('a failure with %s is not reported as a bug, and the message says what to do', (code, cause, remedy) => {
   const { exitCode, message } = failureOf(Object.assign(new Error(cause), { code }));
   expect(exitCode).toBe(1);
   expect(message).toMatch(/^Cannot use the database: /);
@@ -16,14 +16,14 @@ test.each([
 });
 
 test.each(['DatabaseLockedError', 'DatabaseUnavailableError', 'StorageUnavailableError'])(
-  'a %s is explained by its message alone',
+  'a %s is reported with its message alone',
   (name) => {
     const message = 'No connection to PostgreSQL: connect ECONNREFUSED';
     expect(failureOf(Object.assign(new Error(message), { name }))).toEqual({ exitCode: 1, message });
   },
 );
 
-test('a statement that fails for any other reason is a bug', () => {
+test('a statement that fails for any other reason is reported as a bug', () => {
   const error = Object.assign(new Error('no such column: balance'), { code: 'SQLITE_ERROR' });
   expect(failureOf(error).message).toMatch(/^Unexpected error\. This is a bug in gen3d:\n/);
 });

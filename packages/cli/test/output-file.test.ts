@@ -258,7 +258,7 @@ describe('output files', () => {
   });
 
   test.each(['file://%%', 'file:///cup%2F.glb'])(
-    'of an assistant cannot be %s, which is not the URL of a file here',
+    'of an assistant cannot be %s, which is not the URL of a file on this machine',
     async (url) => {
       const folders = await Folders.open([folder]);
       const message = `${url} is not the URL of a file on this machine. Pass a path`;

@@ -271,7 +271,7 @@ describe('while waiting for a job,', () => {
       interrupt();
       const { code, stdout } = await ended;
       expect(stdout).toMatch(
-        /Interrupted\. The server keeps the job\..*\r\n {2}gen3d get [0-9A-Z]{26} --wait -o cup\.glb\r\n/,
+        /Interrupted\. The server still has the job\..*\r\n {2}gen3d get [0-9A-Z]{26} --wait -o cup\.glb\r\n/,
       );
       expect(code).toBe(130);
       expect(existsSync(path('cup.glb'))).toBe(false);

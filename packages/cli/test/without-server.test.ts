@@ -438,7 +438,7 @@ describe('invalid input exits with 2 and a message, without a request:', () => {
       /^error: The base URL for gpu-box:8787 contains a user name or a password\. Leave them out(?!.*hunter2)/,
     ],
     ['a URL without a host', ['create', 'http://'], /^error: http:\/\/ is not a valid URL\. Pass the path of a photo/],
-    ['a URL without a host after others', ['create', 'cup.png', 'https://'], /^error: https:\/\/ is not a valid URL/],
+    ['a URL without a host after a file', ['create', 'cup.png', 'https://'], /^error: https:\/\/ is not a valid URL/],
     ['a command with a typo', ['craete', 'cup.png'], /Did you mean create\?/],
     ['the help of an unknown command', ['hide', '--help'], /^error: unknown command 'hide'\n/],
     [

@@ -77,7 +77,7 @@ export class Gen3d {
 
   /**
    * @throws {AuthenticationError} if the API key is missing
-   * @throws {InvalidRequestError} if `baseUrl` is not an http(s) URL, or has a password, a query or a fragment
+   * @throws {InvalidRequestError} if `baseUrl` is not an http(s) URL, or has credentials, a query or a fragment
    */
   constructor(options: Gen3dOptions = {}) {
     const apiKey = withoutQuotes((options.apiKey ?? variable('GEN3D_API_KEY') ?? '').trim());
@@ -215,7 +215,7 @@ function normalizeBaseUrl(baseUrl: string): string {
     );
   }
   const { username, password, host, search, hash, origin, pathname } = url;
-  // fetch refuses these. The message does not repeat the password.
+  // `fetch` rejects URLs with credentials. The message does not repeat them.
   if (username || password) {
     throw new InvalidRequestError(
       'invalid_request',

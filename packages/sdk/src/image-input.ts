@@ -58,7 +58,7 @@ export async function readImage(image: ImageInput, sharp?: Sharp): Promise<strin
     }
     if (/^file:\/\//i.test(image)) {
       const url = parseUrl(image);
-      if (!url) throw invalid(`${image} is not a valid file URL`);
+      if (!url) throw invalid(`${image} is not a valid file URL. Pass the path of the file`);
       return inlineFile(url);
     }
     return /^[a-z][a-z0-9+.-]*:\/\//i.test(image) ? remote(image) : inlineFile(image);

@@ -129,7 +129,7 @@ describe('the constructor', () => {
     );
   });
 
-  test.each(['https://host/gen3d/?x=1', 'https://host/gen3d#x'])('rejects %s, and names what to use', (baseUrl) => {
+  test.each(['https://host/gen3d/?x=1', 'https://host/gen3d#x'])('rejects %s, and names the URL to use', (baseUrl) => {
     expect(() => new Gen3d({ apiKey: 'gen3d_key', baseUrl })).toThrow(
       `The base URL "${baseUrl}" has a query or a fragment. Use https://host/gen3d`,
     );

@@ -145,7 +145,7 @@ describe('these are rejected without a request:', () => {
     ['an SVG named .png', () => new File(['<svg></svg>'], 'logo.png'), /logo\.png is an SVG/],
     ['text', () => Buffer.from('hello'), /not a recognized image/],
     ['a path that does not exist', () => join(folder, 'phoot.jpg'), /phoot\.jpg does not exist/],
-    ['a file URL that is not valid', () => 'file://%%', /file:\/\/%% is not a valid file URL/],
+    ['a file URL that is not valid', () => 'file://%%', /file:\/\/%% is not a valid file URL\. Pass the path/],
     ['an empty path', () => '', /empty string\. Pass a path/],
     [
       'base64 text',

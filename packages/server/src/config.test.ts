@@ -57,12 +57,12 @@ describe('settings', () => {
 
   // Root can read every file.
   test.skipIf(process.platform === 'win32' || process.getuid?.() === 0)(
-    'for bundles: the data directory of another user is not called damaged',
+    'for bundles: an error about the data directory of another user names the user to run as',
     () => {
       const dataDir = temporaryFolder();
       chmodSync(dataDir, 0o000);
       onTestFinished(() => chmodSync(dataDir, 0o700));
-      expect(() => loadConfig({ dataDir }, {})).toThrow(/Run this as the user that owns/);
+      expect(() => loadConfig({ dataDir }, {})).toThrow(/Run gen3d as the user that owns/);
     },
   );
 

@@ -334,8 +334,8 @@ function readConfigFile(path: string): Record<string, unknown> {
 /** Names the setting by its flag, variable and key in a config file, and shows its value. */
 function describeIssue(issue: z.core.$ZodIssue, values: Readonly<Record<string, unknown>>): string {
   if (issue.code === 'unrecognized_keys') {
-    const names = issue.keys.map((key) => oneLine(quoted(key))).join('", "');
-    return `No setting has the name "${names}". In a config file, the key is the flag in camel case, such as dataDir`;
+    const names = issue.keys.map((key) => oneLine(quoted(key))).join('" or "');
+    return `No setting has the name "${names}". In a config file, keys are flags in camel case, such as dataDir`;
   }
   const [key] = issue.path;
   const setting = settings.find((candidate) => candidate.key === key);
@@ -361,7 +361,7 @@ function chosenIn(dataDir: string): BundleChoice {
     const reason = errorMessage(cause);
     const path = bundleChoicePath(resolve(dataDir));
     if (['EACCES', 'EPERM'].includes((cause as NodeJS.ErrnoException).code ?? '')) {
-      throw new ConfigError(`Cannot read ${path}. Run this as the user that owns ${resolve(dataDir)}`, { cause });
+      throw new ConfigError(`Cannot read ${path}. Run gen3d as the user that owns ${resolve(dataDir)}`, { cause });
     }
     throw new ConfigError(`Cannot use ${path}: ${reason}. Delete it and run \`gen3d models use\` again`, { cause });
   }

@@ -250,7 +250,7 @@ class Order {
   }
 }
 
-/** Suggests the commands that get the models of jobs that may still run, or whose models are not here yet. */
+/** Suggests commands for jobs that may still run, or whose models were not downloaded. Empty if there are none. */
 function runningJobsHint(items: readonly Item[], options: CreateOptions): string {
   const commands = items.flatMap(({ runningJob, path }) =>
     runningJob ? [`  ${resumeCommand(runningJob, path, options)}`] : [],
@@ -258,8 +258,8 @@ function runningJobsHint(items: readonly Item[], options: CreateOptions): string
   if (commands.length === 0) return '';
   const subject =
     commands.length === 1
-      ? 'The server keeps the job. To get its model'
-      : 'The server keeps the jobs. To get their models';
+      ? 'The server still has the job. To get its model'
+      : 'The server still has the jobs. To get their models';
   return `${subject}:\n${commands.join('\n')}`;
 }
 

@@ -132,11 +132,11 @@ const explainedErrors: ReadonlySet<string> = new Set([
   'StorageUnavailableError',
 ]);
 
-/** What to do about a failed statement whose cause is the disk, by the start of SQLite's or PostgreSQL's error code. */
+/** Advice about failed statements that are not bugs, by the start of SQLite's or PostgreSQL's error code. */
 const databaseRemedies: Readonly<Record<string, string>> = {
   SQLITE_FULL: 'Free some disk space, then try again',
   SQLITE_READONLY:
-    'Check that this user owns the files of the database and their folder, and that the disk is not mounted read-only',
+    'Check that this user owns the database files and their folder, and that the disk is not mounted read-only',
   SQLITE_CORRUPT: 'The file is damaged. Restore a backup',
   // PostgreSQL's disk_full.
   '53100': "Free some space on PostgreSQL's disk, then try again",

@@ -44,7 +44,11 @@ export async function photoInput(image: string, signal: AbortSignal): Promise<Im
   return image;
 }
 
-/** @throws {UsageError} if it is not a valid URL, for example because its host is missing */
+/**
+ * Parses the URL of a photo.
+ *
+ * @throws {UsageError} if it is not a valid URL, for example because it has no host
+ */
 export function photoUrl(image: string): URL {
   if (URL.canParse(image)) return new URL(image);
   throw new UsageError(

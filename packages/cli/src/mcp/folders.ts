@@ -67,7 +67,11 @@ export class Folders {
   }
 }
 
-/** @throws {UsageError} for example if the URL names another host */
+/**
+ * Converts a file URL to a path.
+ *
+ * @throws {UsageError} if it does not name a file on this machine, for example because it names another host
+ */
 function pathOfUrl(url: string): string {
   try {
     return fileURLToPath(url);

@@ -127,7 +127,7 @@ describe('a columns field', () => {
     expect(colors).toEqual(Float32Array.of(1, 0.25, 0.25));
   });
 
-  test('is wider than the matte along a wire, which the grid would miss otherwise', async () => {
+  test('is wider than the matte along a wire that the grid would otherwise miss', async () => {
     const fine = slabMatte(256).map((coverage, i) => (i % 256 === 128 && i > 30 * 256 && i < 128 * 256 ? 1 : coverage));
     const occupancy = new Float32Array(steps * size * size).fill(-5);
     const frontDepth = new Float32Array(size * size);

@@ -157,6 +157,7 @@ export function columnsField(
     camera: { distance, halfTangent: decoder.halfWidth / distance },
     // About the slope of the network's own occupancy across an edge: one logit per pixel of the network.
     outline: (u, v) => clamp((insideWidened(u, v) * size) / 2, -3, 3),
+    // Solids are fitted to this outline. A wire that was widened would make a crate below it too tall.
     distanceInside: inside(photographed),
   };
   const front = upsampleInside(frontDepth, coarseMatte, size, outlineSize);

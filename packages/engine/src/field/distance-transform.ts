@@ -16,7 +16,7 @@ export function signedDistance(matte: Float32Array, size: number): Float32Array 
   });
 }
 
-/** Computes the distance from each pixel to the nearest one with this value. */
+/** Computes the distance from each pixel to the nearest one with this value, in pixels. */
 export function distanceTo(pixels: Float32Array, value: number, size: number): Float32Array {
   // More than the distance of any two pixels. Infinity would give NaN when subtracted from itself.
   const far = 4 * size * size;

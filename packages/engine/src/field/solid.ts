@@ -10,9 +10,12 @@ export type Density = (x: number, y: number, z: number) => number;
 /** The photo as its camera sees it. */
 export interface View {
   readonly camera: Camera;
-  /** Returns the density of the outline alone, at a position from -1 (left or top edge of the frame) to 1. */
+  /**
+   * Returns the density of the outline alone, with thin parts widened, at a position from -1 (left or top edge of the
+   * frame) to 1.
+   */
   readonly outline: (u: number, v: number) => number;
-  /** How far inside the outline a position is, in the same units; negative outside. */
+  /** How far a position is inside the photo's own outline, in the same units; negative outside. */
   readonly distanceInside: (u: number, v: number) => number;
 }
 

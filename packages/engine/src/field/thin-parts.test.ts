@@ -5,18 +5,18 @@ import { widenThinParts } from './thin-parts.js';
 
 const size = 256;
 
-/** Draws the coverage of what `distanceInside` measures, in pixels from the top left corner. */
+/** Draws the matte of a shape, given how far inside it a position is. All are in pixels, from the top left corner. */
 const draw = (distanceInside: (x: number, y: number) => number): Float32Array =>
   Float32Array.from({ length: size * size }, (_, i) =>
     Math.min(Math.max(0.5 + distanceInside((i % size) + 0.5, Math.floor(i / size) + 0.5), 0), 1),
   );
 
 const ball = (x: number, y: number) => 40 - Math.hypot(x - 128, y - 180);
-/** A wire from the top of the ball, `width` pixels wide. It leans, so that it lies differently in each row. */
+/** A wire from the top of the ball, `width` pixels wide. It leans, so it crosses each row at a different offset. */
 const wire = (width: number) => (x: number, y: number) =>
   y > 30 && y < 145 ? width / 2 - Math.abs(x - 128 - (145 - y) / 3) * Math.cos(Math.atan(1 / 3)) : -1;
 
-/** The share of the grid's rows between the ball and the end of the wire with a sample inside the outline. */
+/** Returns the share of the grid's rows between the ball and the wire's end that have a sample inside the outline. */
 function sampledRows(outline: Float32Array): number {
   const rows = Array.from({ length: 60 }, (_, row) => 35 + row * 1.72);
   const isSampled = (y: number) =>
@@ -39,7 +39,7 @@ test('a thin part does not become wider than the grid needs', () => {
   expect(Math.max(...widened.filter((_, i) => Math.floor(i / size) < 130))).toBeLessThan(1.5);
 });
 
-test('an outline without thin parts stays as it is, also with a rough edge', () => {
+test('an outline without thin parts stays as it is, even with a rough edge', () => {
   const rough = draw((x, y) => ball(x, y) + Math.sin(Math.atan2(y - 180, x - 128) * 50) * 0.8);
   for (const matte of [draw(ball), rough]) {
     const outline = signedDistance(matte, size);
@@ -47,7 +47,7 @@ test('an outline without thin parts stays as it is, also with a rough edge', () 
   }
 });
 
-test('a haze around the object is not a part of it', () => {
+test('haze around the object does not become part of it', () => {
   const matte = draw(ball).map((coverage) => Math.max(coverage, 0.2));
   const outline = signedDistance(matte, size);
   expect(widenThinParts(outline, matte, size)).toBe(outline);

@@ -27,7 +27,8 @@ const keptRunnerMs = 60 * 60 * 1_000;
 
 /**
  * Fails the jobs that are out of attempts every few seconds, bounds the events and removes files of deleted jobs every
- * minute, and deletes what has expired every hour. Returns a function that stops it, without waiting for a step.
+ * minute, and deletes what has expired every hour. Returns a function that stops the timers,
+ * without waiting for a running step.
  */
 export function startHousekeeping(
   { db, inputs, assets }: { db: Db; inputs: InputStore; assets: AssetStore },
@@ -63,7 +64,7 @@ export function startHousekeeping(
     });
   };
   const failed = (error: unknown, step?: string) => {
-    // An unavailable database has been logged. After the stop, the database is closed; the next start repeats the step.
+    // An unavailable database is already logged. After a stop, the database is closed. The next start repeats the step.
     if (!isStopped && !isUnavailable(error)) log.error({ step, err: error }, 'housekeeping failed');
   };
   /** Runs the remaining steps after one fails. */

@@ -35,7 +35,7 @@ describe('a write', () => {
     expect(Buffer.compare((await bucket.get('key', timeoutMs))!, bytes)).toBe(0);
   });
 
-  test('whose connections are all closed does not count as a timeout', async () => {
+  test('whose connections are all closed is not reported as a timeout', async () => {
     const { bucket } = s3.emptyBucket();
     s3.proxy().down = true;
     await expect(bucket.put('key', bytes, binary, timeoutMs)).rejects.toThrow(

@@ -301,7 +301,7 @@ function reasonOf(thrown: unknown, action: string): string {
   }
   if (wrongRegion.has(name) || status === 301) return 'the bucket is in another region; set AWS_REGION to that';
   if (name === 'AccessDenied' || status === 403) return `the credentials do not permit ${action}`;
-  // The SDK also calls these errors timeouts.
+  // The SDK names these errors TimeoutError, too.
   if (code === 'ECONNRESET' || code === 'EPIPE') return `it closed the connection (${code})`;
   if (name === 'TimeoutError' || name === 'AbortError') return 'it did not respond in time';
   if (status !== undefined) return `it returned HTTP ${status}${namesOnly(name) ? ` ${name}` : ''}`;

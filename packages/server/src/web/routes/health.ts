@@ -46,8 +46,8 @@ async function checkResult(check: Promise<boolean>, problem: string): Promise<st
 }
 
 /**
- * Checks the database. SQLite's file is in the data directory: while that disk is full, jobs are refused, and runners cannot
- * renew their entries.
+ * Checks the database. SQLite's file is in the data directory. While that disk is full, the server refuses jobs, and
+ * runners cannot renew their entries.
  */
 async function databaseResult(db: Db, dataDir: string): Promise<string> {
   const isFull = !kindOf(db).isShared && (await withTimeout(isDiskFull(dataDir)));

@@ -26,7 +26,7 @@ test.runIf(process.platform === 'linux')(
 );
 
 test.runIf(process.platform === 'linux')(
-  'a sandbox that cannot start is missing, with what it printed instead of the command',
+  'a sandbox that cannot start is missing, and the text has its output instead of its command',
   async () => {
     const folder = temporaryFolder();
     const script = '#!/bin/sh\necho "setting up uid map: Permission denied" >&2\nexit 126\n';

@@ -64,7 +64,7 @@ export async function sandboxProblem({ command }: Sandbox): Promise<string | und
   } catch (error) {
     const { code, stderr = '', message } = error as Error & { code?: number; stderr?: string };
     if (code === notFoundStatus) return 'bubblewrap is not installed. Install the package bubblewrap of your system';
-    // The message repeats the command, which fills a screen.
+    // The message repeats the whole command, which can fill a screen.
     const lastLine = stderr.trim().split('\n').at(-1);
     const reason = /^bwrap: .*|^\w*Error.*/m.exec(stderr)?.[0] ?? (lastLine || message);
     return `bubblewrap cannot start a decoder (${reason}). docs/operations/deployment.md says what it needs`;
