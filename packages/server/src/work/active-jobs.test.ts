@@ -1,3 +1,4 @@
+import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import { newAccount, newJob, silent, temporaryDatabase, temporaryFolder } from '../../test/kit.js';
 import { FolderInputStore } from '../data/inputs/folder-store.js';
@@ -7,7 +8,7 @@ import { FileAccess } from './file-access.js';
 
 const leaseMs = 30_000;
 
-async function setUp() {
+async function setUp(log = silent) {
   const db = await temporaryDatabase();
   const id = await newJob(db, await newAccount(db));
   const inputs = new FolderInputStore(temporaryFolder());
@@ -18,7 +19,7 @@ async function setUp() {
     config: { preparations: 0, leaseSeconds: leaseMs / 1_000 },
     observer: { claimed() {}, waited() {}, succeeded() {}, failed() {} },
     onEvent: () => {},
-    log: silent,
+    log,
   });
   const row = () => db.selectFrom('jobs').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
   return { db, jobs, row };
@@ -48,4 +49,17 @@ test('work that continues after its job was released changes nothing in the data
   stop();
   await work;
   expect(await row()).toMatchObject({ status: 'PENDING', attempt: 0, lease_token: null });
+});
+
+test('claims that keep failing for one reason are logged once, until a claim succeeds', async () => {
+  const lines: string[] = [];
+  const { jobs } = await setUp(pino({}, { write: (line: string) => void lines.push(line) }));
+  const fail = (reason: string) => jobs.claim('inference', 'a', () => Promise.reject(new Error(reason)));
+  await fail('database or disk is full');
+  await fail('database or disk is full');
+  await fail('disk I/O error');
+  await jobs.claim('inference', 'a', async () => undefined);
+  await fail('disk I/O error');
+  const reasons = lines.map((line) => (JSON.parse(line) as { err: { message: string } }).err.message);
+  expect(reasons).toEqual(['database or disk is full', 'disk I/O error', 'disk I/O error']);
 });

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Dispatcher } from 'undici';
-import { isDiskFull, isStorageUnavailable } from '../base/errors.js';
+import { errorMessage, isDiskFull, isStorageUnavailable } from '../base/errors.js';
 import type { Config } from '../config.js';
 import type { AssetStore } from '../data/assets/asset-store.js';
 import type { Db } from '../data/db/database.js';
@@ -111,6 +111,8 @@ export class ActiveJobs {
   #draining = false;
   /** Holders whose last claim got no response, so it may have succeeded. */
   readonly #inDoubt = new Set<string>();
+  /** Why the last claim of a stage failed. A full disk fails every claim, and the log must not fill what is left. */
+  readonly #claimProblems = new Map<Stage, string>();
 
   constructor(options: ActiveJobsOptions) {
     this.#options = options;
@@ -157,9 +159,13 @@ export class ActiveJobs {
         this.#inDoubt.delete(holder);
       }
       job = await next();
+      this.#claimProblems.delete(stage);
     } catch (error) {
       if (mayBeCommitted(error)) this.#inDoubt.add(holder);
-      if (!isUnavailable(error)) log.error({ err: error }, 'cannot claim a job');
+      const problem = errorMessage(error);
+      const isKnown = isUnavailable(error) || this.#claimProblems.get(stage) === problem;
+      if (!isKnown) log.error({ err: error }, 'cannot claim a job');
+      this.#claimProblems.set(stage, problem);
     }
     if (!job) return undefined;
     const held = { job, stage, abort: new AbortController(), claimedAt: performance.now() };
