@@ -12,5 +12,6 @@ export * from './real-size.js';
 export * from './response-checks.js';
 export * from './sampler.js';
 export { escapeHtml, oneLine } from './text.js';
+export * from './view-side.js';
 export * from './warnings.js';
 export * from './webhooks.js';

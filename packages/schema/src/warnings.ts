@@ -9,6 +9,12 @@ export const warningMessages = {
   low_resolution: 'The object is less than 128 pixels in size. Send a larger photo, or one from closer by.',
   framed_cutout:
     'What is not transparent has the outline of a frame, such as a rectangle or a circle. If the image is a photo in a frame, the model is a flat slab of it: send the photo without transparency.',
+  photo_not_used_left:
+    'The photo of the left side was not used, because it does not fit the others. Check that it shows the same object, unchanged, from the left.',
+  photo_not_used_back:
+    'The photo of the back was not used, because it does not fit the others. Check that it shows the same object, unchanged, from behind.',
+  photo_not_used_right:
+    'The photo of the right side was not used, because it does not fit the others. Check that it shows the same object, unchanged, from the right.',
 } as const;
 
 export type PhotoWarning = keyof typeof warningMessages;
