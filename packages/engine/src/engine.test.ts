@@ -126,6 +126,22 @@ test('a half-installed background remover stops only the photos that need it', a
   await expect(Engine.open({ ...ball, matte: 'isnett' })).rejects.toThrow(/No bundle called isnett/);
 });
 
+test('a bundle that cannot use photos of other sides makes the model of the front, and warns of each other photo', async () => {
+  const engine = await Engine.open({ ...engineOptions, bundle: 'inflate' });
+  onTestFinished(() => engine.close());
+  const [front, ball] = [await vase(), await grayBall()];
+  const alone = await engine.generate(front, small);
+  const photos = [
+    { photo: ball, side: 'right' },
+    { photo: front, side: 'front' },
+    { photo: ball, side: 'back' },
+  ] as const;
+  const { glb, stats } = await engine.generate(photos, small);
+  expect(stats.warnings).toEqual(['photo_not_used_right', 'photo_not_used_back']);
+  const [made, expected] = [await readGlb(glb), await readGlb(alone.glb)];
+  expect(made).toEqual(expected);
+});
+
 test('a bundle without colors is colored by the photo alone if gen3d-base is not installed', async () => {
   const { bundles, texture } = await modelWithoutColors(folder, [folder]);
   expect(bundles).toEqual(['shape']);

@@ -11,11 +11,12 @@ import { colorsAt } from './field/density-field.js';
 import { sampleGrid } from './field/sample-grid.js';
 import { type PhotoView, writeGlb } from './gltf/write-glb.js';
 import { meshDefaults } from './mesh-defaults.js';
-import { type DecodedPhoto, decode } from './photo/decode.js';
+import { decode } from './photo/decode.js';
 import { frame } from './photo/frame.js';
 import { type MattingNetwork, matte, openMattingNetwork } from './photo/matte.js';
 import { photoWarnings } from './photo/photo-warnings.js';
 import type { Window } from './photo/resample.js';
+import { frontAndOthers, type Photos } from './photo/side-photo.js';
 import { inflateReconstructor, openReconstructor, type Reconstructor } from './reconstructor.js';
 import { encodeThumbnail, renderThumbnail } from './render/render-view.js';
 import { extractSurface } from './surface/extract-surface.js';
@@ -140,15 +141,21 @@ export class Engine {
   }
 
   /**
-   * Makes a textured model of the object in a photo.
+   * Makes a textured model of the object in a photo, or in up to four photos of different sides. A photo that does not
+   * fit the one of the front is not used, and `stats.warnings` contains its side.
    *
-   * @throws {EngineError} if the photo cannot be used
+   * @throws {EngineError} if the photo of the front cannot be used
+   * @throws {TypeError} if not exactly one photo is of the front, or two are of the same side
    * @throws the signal's reason, once aborted; it is checked between stages, in a pool also while a network runs
    * @example
    * const { glb, stats } = await engine.generate(photo, { maxTriangles: 20_000, signal: AbortSignal.timeout(60_000) });
    * console.log(stats.triangles, stats.warnings);
+   * @example
+   * const photos = [{ photo, side: 'front' }, { photo: behind, side: 'back' }] as const;
+   * const { glb } = await engine.generate(photos);
    */
-  async generate(photo: Uint8Array | DecodedPhoto, options: GenerateOptions = {}): Promise<Generated> {
+  async generate(photos: Photos, options: GenerateOptions = {}): Promise<Generated> {
+    const { front: photo, others } = frontAndOthers(photos);
     const { onProgress, signal } = options;
     const { now } = this.#device;
     const { maxTriangles = meshDefaults.maxTriangles, textureSize = meshDefaults.textureSize } = options;
@@ -163,12 +170,12 @@ export class Engine {
       return result;
     };
 
-    const { credits } = this.#reconstructor;
+    const { credits, foregroundRatio } = this.#reconstructor;
     const sampler = this.#samplerSettings(options.sampler);
     const decoded = photo instanceof Uint8Array ? await decode(photo) : photo;
     const found = await stage('matte', () => matte(decoded, (image) => this.#predictMatte(image)));
-    const warnings = photoWarnings(found, decoded.transparent);
-    const { foregroundRatio } = this.#reconstructor;
+    const unused = others.map(({ side }) => `photo_not_used_${side}` as const);
+    const warnings: PhotoWarning[] = [...photoWarnings(found, decoded.transparent), ...unused];
     const cutout = await stage('frame', () => frame(decoded.image, found.matte, { foregroundRatio, maxSize: 1024 }));
     const onEncoded = (share: number) =>
       onProgress?.(done('frame') + share * (done('encode') - done('frame')), 'encode');

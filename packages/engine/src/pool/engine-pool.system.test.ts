@@ -73,6 +73,20 @@ test.each(['planes', 'inflate'])(
   },
 );
 
+test('photos of several sides reach the thread, and a list without a front is refused', async () => {
+  const pool = await openPool({ bundle: 'inflate' });
+  const [front, left] = [await cutout(), await decode(await photo())];
+  const { stats } = await pool.generate(
+    [
+      { photo: front, side: 'front' },
+      { photo: left, side: 'left' },
+    ],
+    small,
+  );
+  expect(stats.warnings).toContain('photo_not_used_left');
+  await expect(pool.generate([{ photo: left, side: 'left' }], small)).rejects.toThrow('No photo is of the front');
+});
+
 test('more photos than threads wait for their turn', async () => {
   const started = threads();
   const pool = await openPool({ pipelines: 2 });

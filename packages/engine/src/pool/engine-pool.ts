@@ -3,7 +3,7 @@ import { MessageChannel, Worker } from 'node:worker_threads';
 import type { ChosenDevice } from '../device/choose-device.js';
 import type { GenerateOptions } from '../engine.js';
 import type { EngineOptions } from '../engine-device.js';
-import type { DecodedPhoto } from '../photo/decode.js';
+import type { Photos } from '../photo/side-photo.js';
 import { Child, type Handlers, type Input, transfer } from '../rpc/channel.js';
 import type {
   NetworkObserver,
@@ -97,15 +97,16 @@ export class EnginePool {
    * Makes a model as `Engine.generate` does, but on one of the pool's threads. Waits while all of them are busy.
    * `options.signal` also ends that wait.
    *
-   * @throws {EngineError} if the photo cannot be used
+   * @throws {EngineError} if the photo of the front cannot be used
+   * @throws {TypeError} if not exactly one photo is of the front, or two are of the same side
    * @throws the signal's reason if it aborts
    * @throws the error of a thread that crashed; the pool replaces it
    */
-  async generate(photo: Uint8Array | DecodedPhoto, options: PoolGenerateOptions = {}): Promise<PoolGenerated> {
+  async generate(photos: Photos, options: PoolGenerateOptions = {}): Promise<PoolGenerated> {
     options.signal?.throwIfAborted();
     const pipeline = await this.#acquire(options.signal);
     try {
-      return await pipeline.generate(photo, options);
+      return await pipeline.generate(photos, options);
     } finally {
       this.#release(pipeline);
     }
@@ -220,12 +221,12 @@ class Pipeline {
   }
 
   /** Makes a model as `EnginePool.generate` does, but accepts only one photo at a time. */
-  async generate(photo: Uint8Array | DecodedPhoto, options: PoolGenerateOptions): Promise<PoolGenerated> {
+  async generate(photos: Photos, options: PoolGenerateOptions): Promise<PoolGenerated> {
     const { onProgress, signal, resolution, maxTriangles, textureSize, sampler } = options;
     signal?.throwIfAborted();
     this.#onProgress = onProgress;
     const passed = { resolution, maxTriangles, textureSize, sampler };
-    return this.#thread.call('generate', { photo, options: passed }, { signal });
+    return this.#thread.call('generate', { photos, options: passed }, { signal });
   }
 
   async close(): Promise<void> {

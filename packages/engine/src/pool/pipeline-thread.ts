@@ -15,7 +15,7 @@ const pool = parentChannel<PipelineObserver>({
     sessions = new RemoteSessions(network);
     engine = await Engine.open(options, { chosen, openSession: sessions.open, now: sessions.now });
   },
-  async generate({ photo, options }, signal) {
+  async generate({ photos, options }, signal) {
     sessions.signal = signal;
     const before = sessions.times;
     const start = sessions.now();
@@ -28,7 +28,7 @@ const pool = parentChannel<PipelineObserver>({
       // The engine does not return to the event loop between stages. Without this, an abort would arrive after the last.
       pool.receiveNow();
     };
-    const generated = await engine.generate(photo, { ...options, onProgress, signal });
+    const generated = await engine.generate(photos, { ...options, onProgress, signal });
     return { ...generated, ...times(), engineMs: sessions.now() - start };
   },
 } satisfies Handlers<PipelineThread>);

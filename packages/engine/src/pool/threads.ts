@@ -5,7 +5,7 @@ import type { ChosenDevice } from '../device/choose-device.js';
 import type { Generated, GenerateOptions, Stage } from '../engine.js';
 import type { EngineOptions } from '../engine-device.js';
 import type { FloatTensor, TensorSpec } from '../network/session.js';
-import type { DecodedPhoto } from '../photo/decode.js';
+import type { Photos } from '../photo/side-photo.js';
 
 /** Options that can be sent to a thread. */
 export type ThreadOptions = Omit<EngineOptions, 'onWarning'>;
@@ -45,7 +45,7 @@ export interface PipelineThread {
   /** Must be called first, with a port that is connected to the network thread. */
   open(engine: { options: ThreadOptions; chosen: ChosenDevice; network: MessagePort }): void;
   generate(request: {
-    photo: Uint8Array | DecodedPhoto;
+    photos: Photos;
     options: Pick<GenerateOptions, 'resolution' | 'maxTriangles' | 'textureSize' | 'sampler'>;
   }): PoolGenerated;
 }
