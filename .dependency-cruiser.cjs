@@ -40,7 +40,7 @@ function oneWay(folder, layers) {
 const packages = (...names) => `^(packages|@gen3d)/(${names.join('|')})(/|$)`;
 
 function packageImportsOnly(name, allowed) {
-  const all = ['schema', 'sdk', 'engine', 'weights', 'convert', 'dashboard', 'server', 'cli'];
+  const all = ['schema', 'sdk', 'rpc', 'engine', 'weights', 'convert', 'dashboard', 'server', 'cli'];
   return {
     name: `packages/${name} imports ${allowed.length === 0 ? 'no other package' : `only ${allowed.join(', ')}`}`,
     severity: 'error',
@@ -57,11 +57,12 @@ module.exports = {
 
     packageImportsOnly('schema', []),
     packageImportsOnly('sdk', ['schema']),
-    packageImportsOnly('engine', ['schema']),
-    packageImportsOnly('weights', ['engine']),
+    packageImportsOnly('rpc', []),
+    packageImportsOnly('engine', ['schema', 'rpc']),
+    packageImportsOnly('weights', ['engine', 'rpc']),
     packageImportsOnly('convert', ['schema']),
     packageImportsOnly('dashboard', ['schema', 'sdk', 'convert']),
-    packageImportsOnly('server', ['schema', 'engine', 'convert']),
+    packageImportsOnly('server', ['schema', 'rpc', 'engine', 'convert']),
     {
       name: 'only a child process of the server converts models',
       severity: 'error',
@@ -184,7 +185,6 @@ module.exports = {
       'field',
       'surface',
       'texture',
-      'rpc',
       'device',
       ['camera', 'flow'],
       ['native-parts', 'part-thumbnails'],
@@ -193,7 +193,7 @@ module.exports = {
       'parity-run',
       ['engine', 'self-test', 'device-probe'],
       'pool',
-      ['index', 'images', 'bundles'],
+      ['index', 'images', 'bundles', 'errors'],
     ]),
 
     ...oneWay('packages/weights/src', [

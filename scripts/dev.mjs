@@ -8,7 +8,7 @@ import { gen3dBin, root } from './repository.mjs';
 import { envWithoutSettings, listeningUrl } from './throwaway-server.mjs';
 
 /** The packages that the server's processes load, in build order. Vite serves the dashboard from its sources. */
-const packages = ['schema', 'sdk', 'engine', 'weights', 'convert', 'server', 'cli'];
+const packages = ['schema', 'sdk', 'rpc', 'engine', 'weights', 'convert', 'server', 'cli'];
 const folder = process.env.GEN3D_DEV_DIR ?? join(root, '.dev');
 const env = { ...envWithoutSettings(), GEN3D_CONFIG_DIR: join(folder, 'config'), GEN3D_DATA_DIR: join(folder, 'data') };
 const flags = ['--bundle', 'inflate', ...process.argv.slice(2)];

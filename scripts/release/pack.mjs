@@ -5,7 +5,7 @@ import { Failed, start } from '../processes.mjs';
 import { requireFrom, root } from '../repository.mjs';
 
 /** Folders of the packages with code. They are released with one version. */
-export const codePackages = ['schema', 'sdk', 'engine', 'weights', 'convert', 'server', 'cli'].map(
+export const codePackages = ['schema', 'sdk', 'rpc', 'engine', 'weights', 'convert', 'server', 'cli'].map(
   (name) => `packages/${name}`,
 );
 /** Folders of the packages with networks, whose versions change only with their files. */

@@ -1,11 +1,11 @@
 /** A separate process for calls in which a graphics driver may crash, hang or write logs: see device/probe.ts. */
 import { readFile } from 'node:fs/promises';
+import { type Handlers, parentChannel } from '@gen3d/rpc';
 import { loadBundle } from './bundle/load-bundle.js';
 import type { Probe } from './device/probe.js';
 import { ComputeDevice } from './network/compute-device.js';
 import { env, InferenceSession, Tensor } from './network/onnxruntime.js';
 import { compareWithCpu, runBundle, totalTimes } from './parity-run.js';
-import { type Handlers, parentChannel } from './rpc/channel.js';
 
 /** An ONNX graph that adds one number to itself. Opening it makes the provider choose its adapter. */
 const smallestGraph = Buffer.from(

@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module';
-import { Child, forkModule, type Handlers } from '@gen3d/engine/rpc';
+import { engineErrors } from '@gen3d/engine/errors';
+import { Child, forkModule, type Handlers } from '@gen3d/rpc';
 import type { PullOptions, PullProgress } from './pull.js';
 
 export type PullRequest = { readonly name: string } & Pick<PullOptions, 'directory' | 'modelDirs'>;
@@ -26,8 +27,8 @@ export async function pullInProcess(
   request: PullRequest,
   { onProgress, signal, env }: { onProgress: PullObserver['progress']; signal: AbortSignal; env: NodeJS.ProcessEnv },
 ): Promise<void> {
-  const child = new Child<Puller>('pull', () => forkModule(resolve('@gen3d/weights/pull-process'), { env }), {
-    progress: onProgress,
-  } satisfies Handlers<PullObserver>);
+  const start = () => forkModule(resolve('@gen3d/weights/pull-process'), { env });
+  const observer = { progress: onProgress } satisfies Handlers<PullObserver>;
+  const child = new Child<Puller>('pull', start, observer, engineErrors);
   await child.callOnce('pull', request, signal);
 }

@@ -1,7 +1,7 @@
 // The process of `pullInProcess`.
 import { setPriority } from 'node:os';
 import { testBundle } from '@gen3d/engine';
-import { type Handlers, parentChannel } from '@gen3d/engine/rpc';
+import { type Handlers, parentChannel } from '@gen3d/rpc';
 import { pullBundle } from './pull.js';
 import type { Puller, PullObserver } from './pull-in-process.js';
 

@@ -1,3 +1,5 @@
+import type { ErrorClasses } from '@gen3d/rpc';
+
 /** Say why the engine could not make a model of a photo. The server uses these as a job's `error.code`. */
 export const engineErrorCodes = ['image_invalid', 'image_too_large', 'no_foreground', 'inference_failed'] as const;
 export type EngineErrorCode = (typeof engineErrorCodes)[number];
@@ -27,6 +29,16 @@ export class BundleError extends Error {
 
 /** None of the searched folders has the bundle. */
 export class MissingBundleError extends BundleError {}
+
+/** The engine's errors, which keep their class when they cross from a process or thread to another. */
+export const engineErrors: ErrorClasses = {
+  EngineError: ({ code, message }, options) =>
+    isEngineErrorCode(code) ? new EngineError(code, message, options) : undefined,
+  BundleError: ({ message }, options) => new BundleError(message, options),
+};
+
+const isEngineErrorCode = (code: string | undefined): code is EngineErrorCode =>
+  engineErrorCodes.some((known) => known === code);
 
 /** Returns the message of anything that was thrown. */
 export const errorMessage = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : String(thrown));

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createRequire } from 'node:module';
-import type { Input, Output } from '../rpc/channel.js';
-import { Child, forkModule } from '../rpc/channel.js';
+import type { Input, Output } from '@gen3d/rpc';
+import { Child, forkModule } from '@gen3d/rpc';
 import type { Provider } from './adapter.js';
 import type { Difference } from './difference.js';
 

@@ -1,10 +1,11 @@
 import { createRequire } from 'node:module';
 import { MessageChannel, Worker } from 'node:worker_threads';
+import { Child, type Handlers, type Input, transfer } from '@gen3d/rpc';
+import { engineErrors } from '../base/errors.js';
 import type { ChosenDevice } from '../device/choose-device.js';
 import type { GenerateOptions } from '../engine.js';
 import type { EngineOptions } from '../engine-device.js';
 import type { Photos } from '../photo/side-photo.js';
-import { Child, type Handlers, type Input, transfer } from '../rpc/channel.js';
 import type {
   NetworkObserver,
   NetworkThread,
@@ -73,9 +74,9 @@ export class EnginePool {
    * @throws {BundleError} as `Engine.open` does
    */
   static async open({ pipelines = 1, onWarning = console.warn, ...options }: PoolOptions): Promise<EnginePool> {
-    const network = new Child<NetworkThread>('network thread', () => new Worker(networkThreadFile()), {
-      fellBack: (message) => onWarning(message),
-    } satisfies Handlers<NetworkObserver>);
+    const observer = { fellBack: (message) => onWarning(message) } satisfies Handlers<NetworkObserver>;
+    const start = () => new Worker(networkThreadFile());
+    const network = new Child<NetworkThread>('network thread', start, observer, engineErrors);
     const chosen = await network.call('open', options).catch(async (error: unknown) => {
       await network.kill();
       throw error;
@@ -206,9 +207,14 @@ const threadFile = () => createRequire(import.meta.url).resolve('@gen3d/engine/p
 /** A pipeline thread, as the pool sees it. */
 class Pipeline {
   #onProgress: PoolGenerateOptions['onProgress'];
-  readonly #thread = new Child<PipelineThread>('pipeline thread', () => new Worker(threadFile()), {
-    progress: ({ fraction, ...progress }) => this.#onProgress?.(fraction, progress),
-  } satisfies Handlers<PipelineObserver>);
+  readonly #thread = new Child<PipelineThread>(
+    'pipeline thread',
+    () => new Worker(threadFile()),
+    {
+      progress: ({ fraction, ...progress }) => this.#onProgress?.(fraction, progress),
+    } satisfies Handlers<PipelineObserver>,
+    engineErrors,
+  );
 
   /** @throws {BundleError} as `Engine.open` does */
   async open(engine: Input<PipelineThread, 'open'>): Promise<void> {

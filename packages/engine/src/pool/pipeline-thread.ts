@@ -1,6 +1,7 @@
 /** A thread that makes models, one at a time. Its networks run in the network thread. */
+
+import { type Handlers, parentChannel } from '@gen3d/rpc';
 import { Engine, type Stage } from '../engine.js';
-import { type Handlers, parentChannel } from '../rpc/channel.js';
 import { RemoteSessions } from './remote-sessions.js';
 import type { PipelineObserver, PipelineThread } from './threads.js';
 import { lowerPriority } from './threads.js';

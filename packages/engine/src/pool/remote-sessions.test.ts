@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { MessageChannel } from 'node:worker_threads';
+import { Channel, type Handlers } from '@gen3d/rpc';
 import { expect, onTestFinished, test } from 'vitest';
 import type { Bundle } from '../bundle/load-bundle.js';
-import { Channel, type Handlers } from '../rpc/channel.js';
 import { RemoteSessions } from './remote-sessions.js';
 import type { Networks } from './threads.js';
 

@@ -1,6 +1,7 @@
 import type { MessagePort } from 'node:worker_threads';
+import { Channel, transfer } from '@gen3d/rpc';
+import { engineErrors } from '../base/errors.js';
 import type { OpenSession } from '../network/session.js';
-import { Channel, transfer } from '../rpc/channel.js';
 import type { DeviceTimes, Networks } from './threads.js';
 
 /** Sessions that run in the network thread, for one pipeline thread. */
@@ -15,7 +16,7 @@ export class RemoteSessions {
   #waitMs = 0;
 
   constructor(port: MessagePort) {
-    this.#networks = new Channel(port);
+    this.#networks = new Channel(port, {}, engineErrors);
   }
 
   /** A clock in milliseconds that stops while a request waits for the device, and while a network is loaded. */

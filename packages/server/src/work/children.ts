@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
 import { builtInBundle, findBundle, modelDirs } from '@gen3d/engine/bundles';
-import { ExitError } from '@gen3d/engine/rpc';
+import { ExitError } from '@gen3d/rpc';
 import type { Logger } from 'pino';
 import { routineLevel } from '../base/log.js';
 import { version } from '../base/version.js';

@@ -1,4 +1,4 @@
-import { EngineError } from '@gen3d/engine/rpc';
+import { EngineError } from '@gen3d/engine/errors';
 import { firstCharacters, progress } from '@gen3d/schema';
 import { readRealSize, type SamplerSettings } from '@gen3d/schema/rules';
 import { isStorageUnavailable } from '../base/errors.js';

@@ -1,5 +1,6 @@
 import { availableParallelism, constants } from 'node:os';
-import { EngineError, ExitError, needsTooMuchMemory } from '@gen3d/engine/rpc';
+import { EngineError, needsTooMuchMemory } from '@gen3d/engine/errors';
+import { ExitError } from '@gen3d/rpc';
 import { FairShares } from '../../base/fair-shares.js';
 import { JobFailure } from '../../data/jobs/failures.js';
 import { TemporaryFailure, WrongResultError } from '../stage-failures.js';

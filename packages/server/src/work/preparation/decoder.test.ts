@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { ExitError } from '@gen3d/engine/rpc';
+import { ExitError } from '@gen3d/rpc';
 import { expect, onTestFinished, test } from 'vitest';
 import { sharp } from '../../../../engine/src/base/sharp.js';
 import { WrongResultError } from '../stage-failures.js';

@@ -1,7 +1,8 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { createRequire } from 'node:module';
 import type { Readable, Writable } from 'node:stream';
-import { Child, EngineError } from '@gen3d/engine/rpc';
+import { EngineError } from '@gen3d/engine/errors';
+import { Child } from '@gen3d/rpc';
 import { imageSize } from '@gen3d/schema';
 import { z } from 'zod';
 import { bareEnvironment } from '../../base/environment.js';

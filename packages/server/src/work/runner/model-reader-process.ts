@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { ConversionError, declaredTriangles, defaultLimits, editJson, readModel } from '@gen3d/convert';
 import { adjustLargeGlb } from '@gen3d/convert/node';
 import { digitalSourceType, EngineError, problemOfGlb, renderPartThumbnails } from '@gen3d/engine';
-import { type Handlers, parentChannel } from '@gen3d/engine/rpc';
+import { type Handlers, parentChannel } from '@gen3d/rpc';
 import { quoted } from '@gen3d/schema';
 import { leaveSignalsToParent, yieldToOthers } from '../../base/child-process.js';
 import { type ModelReaderFunctions, modelFiles, type ReadRequest } from './model-reader.js';

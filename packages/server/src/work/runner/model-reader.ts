@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module';
-import { Child, EngineError, ExitError, forkModule } from '@gen3d/engine/rpc';
+import { EngineError, engineErrors } from '@gen3d/engine/errors';
+import { Child, ExitError, forkModule } from '@gen3d/rpc';
 import type { RealSize } from '@gen3d/schema/rules';
 import { bareEnvironment } from '../../base/environment.js';
 
@@ -50,7 +51,8 @@ export class ModelReader {
   async #read(request: ReadRequest, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     const options = { env: bareEnvironment(), execArgv: [`--max-old-space-size=${maxHeapMebibytes}`] };
-    const child = new Child<ModelReaderFunctions>('model reader', () => forkModule(readerFile, options));
+    const start = () => forkModule(readerFile, options);
+    const child = new Child<ModelReaderFunctions>('model reader', start, {}, engineErrors);
     try {
       await child.callOnce('read', request, signal);
     } catch (error) {

@@ -1,4 +1,4 @@
-import { EngineError } from '@gen3d/engine/rpc';
+import { EngineError } from '@gen3d/engine/errors';
 import type { RealSize } from '@gen3d/schema/rules';
 
 /**

@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module';
-import { Child, type ExitError, forkModule, type Handlers } from '@gen3d/engine/rpc';
+import { engineErrors } from '@gen3d/engine/errors';
+import { Child, type ExitError, forkModule, type Handlers } from '@gen3d/rpc';
 import { runnerEnvironment } from '../../base/environment.js';
 import { WrongResultError } from '../stage-failures.js';
 import {
@@ -45,7 +46,8 @@ export class RunnerChild implements ModelMaker {
       fellBack: (message) => options.onFellBack(String(message).slice(0, 1_000)),
     } satisfies Handlers<RunnerObserver>;
     const { file = runnerFile } = options;
-    this.#child = new Child('runner process', () => forkModule(file, { env: runnerEnvironment() }), observer);
+    const start = () => forkModule(file, { env: runnerEnvironment() });
+    this.#child = new Child('runner process', start, observer, engineErrors);
   }
 
   get pid(): number | undefined {

@@ -1,6 +1,6 @@
 /** A process that makes models of photos. It gets neither the database nor the stored files nor the keys. */
 import type * as Engine from '@gen3d/engine';
-import { type Handlers, parentChannel } from '@gen3d/engine/rpc';
+import { type Handlers, parentChannel } from '@gen3d/rpc';
 import { leaveSignalsToParent } from '../../base/child-process.js';
 import { resized } from './real-size.js';
 import type { RunnerFunctions, RunnerObserver } from './runner-protocol.js';

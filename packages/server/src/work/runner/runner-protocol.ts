@@ -1,5 +1,5 @@
 import type { EngineOptions, GenerateOptions } from '@gen3d/engine';
-import type { ExitError } from '@gen3d/engine/rpc';
+import type { ExitError } from '@gen3d/rpc';
 import { warningMessages } from '@gen3d/schema';
 import { type RealSize, sniffFileType } from '@gen3d/schema/rules';
 import { z } from 'zod';

@@ -1,4 +1,4 @@
-import { ExitError } from '@gen3d/engine/rpc';
+import { ExitError } from '@gen3d/rpc';
 import { expect, test } from 'vitest';
 import type { ClaimedJob } from '../../data/jobs/claim.js';
 import { Runner } from './runner.js';

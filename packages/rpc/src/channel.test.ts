@@ -3,8 +3,25 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { MessageChannel, Worker } from 'node:worker_threads';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { BundleError, EngineError } from '../base/errors.js';
-import { Channel, Child, forkModule, type Handlers, transfer } from './channel.js';
+import { Channel, type ErrorClasses, type Handlers, transfer } from './channel.js';
+import { Child, forkModule } from './child.js';
+
+class ColorError extends Error {
+  override readonly name = 'ColorError';
+  constructor(
+    readonly code: string,
+    message: string,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+}
+
+/** Knows one code, as a caller does that checks the codes of the other side. */
+const errors: ErrorClasses = {
+  ColorError: ({ code, message }, options) =>
+    code === 'too_dark' ? new ColorError(code, message, options) : undefined,
+};
 
 interface Calculator {
   double(values: Float32Array): Float32Array;
@@ -24,15 +41,14 @@ function connect(): { caller: Channel<Calculator>; added: number[] } {
       return transfer(doubled, [doubled.buffer]);
     },
     fail: async (message) => {
-      if (message === 'bundle') throw new BundleError(message);
-      throw new EngineError('no_foreground', message, { cause: new Error('too dark') });
+      throw new ColorError(message === 'no object' ? 'too_dark' : 'unknown', message, { cause: new Error('night') });
     },
     untilAborted: (_, signal) => new Promise((resolve) => signal.addEventListener('abort', () => resolve('aborted'))),
     add: (value) => void added.push(value),
     sum: () => added.reduce((total, value) => total + value, 0),
   };
   new Channel(port2, handlers);
-  return { caller: new Channel<Calculator>(port1), added };
+  return { caller: new Channel<Calculator>(port1, {}, errors), added };
 }
 
 test('concurrent calls each get their own result', async () => {
@@ -54,9 +70,15 @@ test('a buffer in the transfer list is moved, and any other is copied', async ()
 test('an error of the remote function keeps its class, code, message and cause', async () => {
   const { caller } = connect();
   const error = await caller.call('fail', 'no object').catch((thrown: unknown) => thrown);
-  expect(error).toBeInstanceOf(EngineError);
-  expect(error).toMatchObject({ code: 'no_foreground', message: 'no object', cause: { message: 'too dark' } });
-  await expect(caller.call('fail', 'bundle')).rejects.toThrow(BundleError);
+  expect(error).toBeInstanceOf(ColorError);
+  expect(error).toMatchObject({ code: 'too_dark', message: 'no object', cause: { message: 'night' } });
+});
+
+test('an error that the caller does not know is an Error with the same message and the stack of the other side', async () => {
+  const { caller } = connect();
+  const error = await caller.call('fail', 'other').catch((thrown: unknown) => thrown);
+  expect(error).not.toBeInstanceOf(ColorError);
+  expect(error).toMatchObject({ message: 'other', stack: expect.stringContaining('channel.test.ts') });
 });
 
 test('aborting the signal of a call aborts the signal of the remote function', async () => {
