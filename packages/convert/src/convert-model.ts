@@ -126,7 +126,8 @@ async function readWithinBudget(
       limit -= excess;
       continue;
     }
-    const notes: string[] = [];
+    const { leftOut } = original;
+    const notes = leftOut.length > 0 ? [`Left out: ${leftOut.join(', ')}.`] : [];
     if (adjusted && isLimited) {
       // The bytes are those of a GLB, not those of the written format.
       const { before, after } = adjusted;

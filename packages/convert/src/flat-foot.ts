@@ -83,9 +83,9 @@ const yOf = ({ positions }: WeldedMesh, vertex: number) => positions[3 * vertex 
 
 /** Keeps the part of the triangles above the plane. Cuts equal edges at equal positions, so triangles still meet. */
 function clip(part: ModelPart, plane: number): ModelPart {
-  const sizes = { positions: 3, normals: 3, uvs: 2 } as const;
-  const names = (['positions', 'normals', 'uvs'] as const).filter((name) => part[name]);
-  const added: Record<string, number[]> = { positions: [], normals: [], uvs: [] };
+  const sizes = { positions: 3, normals: 3, uvs: 2, colors: 3 } as const;
+  const names = (['positions', 'normals', 'uvs', 'colors'] as const).filter((name) => part[name]);
+  const added: Record<string, number[]> = { positions: [], normals: [], uvs: [], colors: [] };
   const cutEdges = new Map<number, number>();
   const count = part.positions.length / 3;
   const heightOf = (vertex: number) => part.positions[3 * vertex + 1]!;
@@ -125,6 +125,7 @@ function clip(part: ModelPart, plane: number): ModelPart {
     positions: extended('positions')!,
     normals: extended('normals'),
     uvs: extended('uvs'),
+    colors: extended('colors'),
     indices: Uint32Array.from(indices),
   };
 }
@@ -204,5 +205,12 @@ const fans = (_: WeldedMesh, loops: readonly number[][]) =>
 function toPart({ positions }: WeldedMesh, triangles: readonly number[], material: number | undefined): ModelPart {
   const corners = triangles.flatMap((vertex) => positions.slice(3 * vertex, 3 * vertex + 3));
   const indices = Uint32Array.from(triangles, (_, at) => at);
-  return { positions: Float32Array.from(corners), normals: undefined, uvs: undefined, indices, material };
+  return {
+    positions: Float32Array.from(corners),
+    normals: undefined,
+    uvs: undefined,
+    colors: undefined,
+    indices,
+    material,
+  };
 }

@@ -1,4 +1,5 @@
-import type { Material, Node, Primitive, Texture } from '@gltf-transform/core';
+import { type Document, type Material, type Node, Primitive, type Texture, WebIO } from '@gltf-transform/core';
+import { KHRTextureTransform, type Transform } from '@gltf-transform/extensions';
 import { ConversionError } from './conversion-error.js';
 import type { ModelLimits } from './declared-size.js';
 import { readGlb } from './read-glb.js';
@@ -11,6 +12,8 @@ export interface ModelPart {
   readonly normals: Float32Array | undefined;
   /** u, v per vertex; v = 0 is the top of the texture. */
   readonly uvs: Float32Array | undefined;
+  /** Linear red, green and blue per vertex, which multiply the color of the material. */
+  readonly colors: Float32Array | undefined;
   /** Three per triangle, counterclockwise. */
   readonly indices: Uint32Array;
   /** Index into `ModelContent.materials`. Undefined for the default material. */
@@ -35,6 +38,8 @@ export interface ModelContent {
   readonly credits: readonly string[];
   /** Whether the file states that its size is that of the object. gen3d states this if it was given a size. */
   readonly isRealSize: boolean;
+  /** What the file has and the other formats cannot express, such as "a skin". */
+  readonly leftOut: readonly string[];
 }
 
 export interface ModelFile {
@@ -43,11 +48,11 @@ export interface ModelFile {
 }
 
 /** The indices of a primitive of this mode are a list of triangles (glTF 2.0, 3.7.2.1). */
-const triangles = 4;
+const triangles = Primitive.Mode.TRIANGLES;
 
 /**
- * Reads the triangles of a GLB's scene, with the transformations of its nodes applied. Other primitives, skins and
- * animations are left out.
+ * Reads the triangles of a GLB's scene, with the transformations of its nodes and textures applied. `leftOut` names the
+ * rest: other primitives, skins, morph targets and instances.
  *
  * @param limits how much the file may declare, by default 5 million triangles
  * @throws {ConversionError} if the file is not a GLB, is damaged or compressed, has no triangles, or exceeds a limit
@@ -56,7 +61,8 @@ const triangles = 4;
  * console.log(parts.reduce((triangles, { indices }) => triangles + indices.length / 3, 0));
  */
 export async function readModel(glb: Uint8Array, limits?: ModelLimits): Promise<ModelContent> {
-  const { document, asset } = await readGlb(glb, undefined, undefined, limits);
+  const io = new WebIO().registerExtensions([KHRTextureTransform]);
+  const { document, asset, extensions } = await readGlb(glb, io, [KHRTextureTransform.EXTENSION_NAME], limits);
   const root = document.getRoot();
   const materials = root.listMaterials();
   const parts: ModelPart[] = [];
@@ -76,7 +82,13 @@ export async function readModel(glb: Uint8Array, limits?: ModelLimits): Promise<
   }
   parts.forEach(requireCorners);
   const isRealSize = (asset.extras as { size?: { unit?: unknown } } | undefined)?.size?.unit === 'm';
-  return { parts, materials: materials.map(toMaterial), credits: creditsOf(asset), isRealSize };
+  return {
+    parts,
+    materials: materials.map(toMaterial),
+    credits: creditsOf(asset),
+    isRealSize,
+    leftOut: leftOutOf(document, extensions),
+  };
 }
 
 interface Corners {
@@ -122,19 +134,53 @@ function toPart(node: Node, primitive: Primitive, materials: readonly Material[]
   return {
     positions,
     normals,
-    uvs: elements(primitive, 'TEXCOORD_0', 2),
+    uvs: textureCoordinates(primitive),
+    colors: elements(primitive, 'COLOR_0', 3),
     indices: isMirrored ? reversed(indices) : Uint32Array.from(indices),
     material: material ? materials.indexOf(material) : undefined,
   };
 }
 
-/** Returns an attribute's values as floats, whatever type the file stores. */
+/** Returns the first `size` values of each element of an attribute as floats, whatever type the file stores. */
 function elements(primitive: Primitive, name: string, size: number): Float32Array | undefined {
   const accessor = primitive.getAttribute(name);
   if (!accessor) return undefined;
   const values = new Float32Array(accessor.getCount() * size);
-  for (let index = 0; index < accessor.getCount(); index++) values.set(accessor.getElement(index, []), index * size);
+  for (let index = 0; index < accessor.getCount(); index++) {
+    values.set(accessor.getElement(index, []).slice(0, size), index * size);
+  }
   return values;
+}
+
+/** Returns the coordinates in the base color texture, as if its material chose and transformed no others. */
+function textureCoordinates(primitive: Primitive): Float32Array | undefined {
+  const info = primitive.getMaterial()?.getBaseColorTextureInfo();
+  const transform = info?.getExtension<Transform>(KHRTextureTransform.EXTENSION_NAME);
+  const uvs = elements(primitive, `TEXCOORD_${transform?.getTexCoord() ?? info?.getTexCoord() ?? 0}`, 2);
+  if (!uvs || !transform) return uvs;
+  const [offsetU, offsetV] = transform.getOffset();
+  const [scaleU, scaleV] = transform.getScale();
+  const [sine, cosine] = [Math.sin(transform.getRotation()), Math.cos(transform.getRotation())];
+  for (let at = 0; at < uvs.length; at += 2) {
+    const [u, v] = [uvs[at]! * scaleU, uvs[at + 1]! * scaleV];
+    uvs[at] = cosine * u + sine * v + offsetU;
+    uvs[at + 1] = cosine * v - sine * u + offsetV;
+  }
+  return uvs;
+}
+
+function leftOutOf(document: Document, extensions: readonly string[]): string[] {
+  const root = document.getRoot();
+  const primitives = root.listMeshes().flatMap((mesh) => mesh.listPrimitives());
+  const others = primitives.filter((primitive) => primitive.getMode() !== triangles).length;
+  const found: readonly [condition: boolean, what: string][] = [
+    [others > 0, `${others} ${others === 1 ? 'strip, fan, line or point set' : 'strips, fans, lines or point sets'}`],
+    [root.listSkins().length > 0, 'a skin'],
+    [primitives.some((primitive) => primitive.listTargets().length > 0), 'morph targets'],
+    [extensions.includes('EXT_mesh_gpu_instancing'), 'instances'],
+    [extensions.includes('KHR_materials_pbrSpecularGlossiness'), 'materials of the kind specular-glossiness'],
+  ];
+  return found.flatMap(([condition, what]) => (condition ? [what] : []));
 }
 
 /** Multiplies each vector by a row-major 3 x 3 matrix and adds `offset`. */

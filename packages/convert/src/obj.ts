@@ -1,9 +1,10 @@
 import { objNames } from './file-names.js';
 import type { ModelContent, ModelFile, ModelMaterial } from './model-parts.js';
-import { floatText } from './model-parts.js';
+import { floatText, toSrgb } from './model-parts.js';
 
 /**
- * Writes an OBJ with its materials (MTL) and textures. The unit is the meter. A comment in the file says so, and which
+ * Writes an OBJ with its materials (MTL) and textures. Colors of vertices follow their positions, as sRGB, which the
+ * specification lacks and most programs read. The unit is the meter. A comment in the file says so, and which
  * axis is up. The first file is the OBJ, which names the MTL.
  *
  * @param name of the files, without an extension
@@ -46,11 +47,12 @@ function describeParts({ parts }: ModelContent): string {
   // Vertices that differ only in texture coordinates share a position, which keeps the surface closed.
   const positionNumbers = new Map<string, number>();
   let [uvCount, normalCount] = [0, 0];
-  for (const [part, { positions, normals, uvs, indices, material }] of parts.entries()) {
+  for (const [part, { positions, normals, uvs, colors, indices, material }] of parts.entries()) {
+    const shades = colors?.map(toSrgb);
     lines.push(`o part${part}`);
     const numbers = new Uint32Array(positions.length / 3);
     for (let vertex = 0; vertex < numbers.length; vertex++) {
-      const text = row(positions, vertex, 3);
+      const text = row(positions, vertex, 3) + (shades ? ` ${row(shades, vertex, 3)}` : '');
       const known = positionNumbers.get(text);
       numbers[vertex] = known ?? positionNumbers.size + 1;
       if (known !== undefined) continue;

@@ -23,7 +23,7 @@ const damaged = (cause?: unknown) =>
  *
  * @param io reads the extensions `supported`
  * @param limits how much the file may declare
- * @returns its content, and its `asset` object, which glTF-Transform changes
+ * @returns its content, its `asset` object, which glTF-Transform changes, and the names of the extensions that it uses
  * @throws {ConversionError} if it is not a complete GLB 2.0, refers to other files, requires another extension, or
  *   exceeds a limit
  */
@@ -32,8 +32,8 @@ export async function readGlb(
   io: PlatformIO = new WebIO(),
   supported: readonly string[] = [],
   limits: ModelLimits = defaultLimits,
-): Promise<{ document: Document; asset: GLTF.IAsset }> {
-  const { asset, accessors = [] } = checked(glb, supported, limits).json;
+): Promise<{ document: Document; asset: GLTF.IAsset; extensions: readonly string[] }> {
+  const { asset, accessors = [], extensionsUsed: extensions = [] } = checked(glb, supported, limits).json;
   io.setLogger(new Logger(Logger.Verbosity.SILENT));
   const document = await io.readBinary(glb).catch((cause: unknown) => {
     throw damaged(cause);
@@ -41,7 +41,7 @@ export async function readGlb(
   // glTF-Transform silently shortens the values of an accessor that exceeds its buffer view.
   const read = document.getRoot().listAccessors();
   if (read.some((accessor, index) => accessor.getCount() !== accessors[index]?.count)) throw damaged();
-  return { document, asset };
+  return { document, asset, extensions };
 }
 
 /** Returns the extensions without which a GLB cannot be read. @throws {ConversionError} as `readGlb` */

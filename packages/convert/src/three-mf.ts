@@ -65,23 +65,31 @@ function describeModel(model: ModelContent, textures: readonly (ModelFile | unde
     const type = texture.name.endsWith('png') ? 'png' : 'jpeg';
     return `<m:texture2d id="${index + 1}" path="/${texture.name}" contenttype="image/${type}" tilestyleu="clamp" tilestylev="clamp"/>\n`;
   });
-  const colors = model.parts.map(({ uvs, material = -1 }, index) => {
+  const colors = model.parts.map(({ uvs, colors, material = -1 }, index) => {
     if (!uvs || !textures[material]) {
-      return `<m:colorgroup id="${firstColors + index}"><m:color color="${hexColor(model.materials[material])}"/></m:colorgroup>\n`;
+      const { color } = model.materials[material] ?? white;
+      const rows = colors
+        ? Array.from({ length: colors.length / 3 }, (_, at) =>
+            color.map((value, axis) => value * colors[3 * at + axis]!),
+          )
+        : [color];
+      const list = rows.map((row) => `<m:color color="${hexColor(row)}"/>`).join('\n');
+      return `<m:colorgroup id="${firstColors + index}">${list}</m:colorgroup>\n`;
     }
     // v = 0 is the bottom of the texture.
     const rows = Array.from({ length: uvs.length / 2 }, (_, at) => [uvs[2 * at]!, 1 - uvs[2 * at + 1]!].map(floatText));
     const coordinates = rows.map(([u, v]) => `<m:tex2coord u="${u}" v="${v}"/>`).join('\n');
     return `<m:texture2dgroup id="${firstColors + index}" texid="${material + 1}">\n${coordinates}\n</m:texture2dgroup>\n`;
   });
-  const triangles = model.parts.flatMap(({ indices, uvs, material = -1 }, index) => {
+  const triangles = model.parts.flatMap(({ indices, uvs, colors, material = -1 }, index) => {
     const isTextured = uvs !== undefined && textures[material] !== undefined;
+    const hasColors = isTextured || colors !== undefined;
     const first = mesh.firstTriangles[index]!;
     return Array.from({ length: indices.length / 3 }, (_, triangle) => {
       // The format does not allow triangles without area. The neighbors of their other corners stay connected.
       if (isCollapsed(mesh, first + triangle)) return '';
       const [a, b, c] = mesh.triangles.subarray(3 * (first + triangle));
-      const [p1, p2, p3] = isTextured ? indices.subarray(3 * triangle) : [0, 0, 0];
+      const [p1, p2, p3] = hasColors ? indices.subarray(3 * triangle) : [0, 0, 0];
       return `<triangle v1="${a}" v2="${b}" v3="${c}" pid="${firstColors + index}" p1="${p1}" p2="${p2}" p3="${p3}"/>\n`;
     });
   });
@@ -109,7 +117,9 @@ function vertices({ positions }: WeldedMesh): string {
   return rows.join('');
 }
 
-function hexColor({ color }: Pick<ModelMaterial, 'color'> = { color: [1, 1, 1] }): string {
+const white: Pick<ModelMaterial, 'color'> = { color: [1, 1, 1] };
+
+function hexColor(color: readonly number[]): string {
   const bytes = color.map((value) => Math.round(255 * toSrgb(Math.min(1, Math.max(0, value)))));
   return `#${bytes.map((byte) => byte.toString(16).padStart(2, '0')).join('')}`;
 }

@@ -59,13 +59,17 @@ function archive(files: readonly ModelFile[]): Uint8Array {
 const quoted = (text: string) => `"${text.replace(/[\\"]/g, '\\$&')}"`;
 
 function describePart(
-  { positions, normals, uvs, indices, material }: ModelPart,
+  { positions, normals, uvs, colors, indices, material }: ModelPart,
   index: number,
   materials: readonly ModelMaterial[],
 ): string {
   const doubleSided = material !== undefined && materials[material]?.doubleSided ? 1 : 0;
+  // A bound material would replace the colors of the vertices.
+  const hasOnlyColors = colors !== undefined && (material === undefined || !materials[material]?.texture);
   const binding =
-    material === undefined ? '' : `\n        rel material:binding = </Model/Materials/Material${material}>`;
+    material === undefined || hasOnlyColors
+      ? ''
+      : `\n        rel material:binding = </Model/Materials/Material${material}>`;
   return `    def Mesh "Part${index}" (
         prepend apiSchemas = ["MaterialBindingAPI"]
     )
@@ -78,6 +82,10 @@ function describePart(
 ${normals ? `        normal3f[] normals = [${tuples(normals, 3)}] (\n            interpolation = "vertex"\n        )\n` : ''}${
   uvs
     ? `        texCoord2f[] primvars:st = [${tuples(fromBottom(uvs), 2)}] (\n            interpolation = "vertex"\n        )\n`
+    : ''
+}${
+  colors
+    ? `        color3f[] primvars:displayColor = [${tuples(colors, 3)}] (\n            interpolation = "vertex"\n        )\n`
     : ''
 }        uniform token subdivisionScheme = "none"
     }

@@ -2,7 +2,8 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Document, type GLTF, WebIO } from '@gltf-transform/core';
+import { type Accessor, Document, type GLTF, type Node, type Primitive, WebIO } from '@gltf-transform/core';
+import { ALL_EXTENSIONS, EXTMeshGPUInstancing, KHRTextureTransform } from '@gltf-transform/extensions';
 import { strFromU8, unzipSync } from 'fflate';
 import sharp from 'sharp';
 import { OBJLoader } from 'three/examples/jsm/loaders/OBJLoader.js';
@@ -282,8 +283,12 @@ describe('USDZ', () => {
   });
 });
 
-/** A triangle below a node that moves it up and mirrors it, with normalized bytes as texture coordinates. */
-async function foreignGlb(): Promise<Uint8Array> {
+/**
+ * A triangle below a node that moves it up and mirrors it, with normalized bytes as texture coordinates.
+ *
+ * @param change makes it the file of another program
+ */
+async function foreignGlb(change: (given: ForeignParts) => void = () => {}): Promise<Uint8Array> {
   const document = new Document();
   const buffer = document.createBuffer();
   const accessor = (type: 'VEC2' | 'VEC3', array: Float32Array | Uint8Array) =>
@@ -296,8 +301,22 @@ async function foreignGlb(): Promise<Uint8Array> {
   const node = document.createNode().setMesh(document.createMesh().addPrimitive(primitive));
   node.setTranslation([0, 2, 0]).setScale([-1, 1, 1]);
   document.createScene().addChild(node);
-  return new WebIO().writeBinary(document);
+  change({ document, primitive, accessor, node });
+  return new WebIO().registerExtensions(ALL_EXTENSIONS).writeBinary(document);
 }
+
+interface ForeignParts {
+  readonly document: Document;
+  readonly primitive: Primitive;
+  readonly node: Node;
+  accessor(type: 'VEC2' | 'VEC3', array: Float32Array | Uint8Array): Accessor;
+}
+
+/** Red, green and blue corners, as TripoSR and trimesh write them. The material is white. */
+const withVertexColors = ({ primitive, accessor }: ForeignParts) => {
+  primitive.setAttribute('COLOR_0', accessor('VEC3', Float32Array.of(1, 0, 0, 0, 1, 0, 0, 0, 0.5)));
+  primitive.getMaterial()!.setBaseColorFactor([1, 1, 1, 1]);
+};
 
 describe('a GLB of another program', () => {
   test('keeps the positions of its nodes, the outside of its triangles, and its color', async () => {
@@ -306,6 +325,60 @@ describe('a GLB of another program', () => {
     expect(text(obj?.bytes).match(/^v .*$/gm)).toEqual(['v 0 2 0', 'v -1 2 0', 'v 0 3 0']);
     expect(text(obj?.bytes)).toContain('\nf 1/1 3/3 2/2\n');
     expect(text(mtl?.bytes)).toContain('\nKd 0.5 0 0\n');
+  });
+
+  test('keeps the colors of its vertices in OBJ, 3MF and USDZ', async () => {
+    const file = await foreignGlb(withVertexColors);
+    // 0.5 of the light is 0.735 in sRGB, or 188 of 255.
+    expect(text((await convert('obj', file))[0]!.bytes).match(/^v .*$/gm)).toEqual([
+      'v 0 2 0 1 0 0',
+      'v -1 2 0 0 1 0',
+      'v 0 3 0 0 0 0.735357',
+    ]);
+    const xml = strFromU8(unzipSync((await convert('3mf', file))[0]!.bytes)['3D/3dmodel.model']!);
+    expect(xml.match(/<m:color color="#\w+"/g)).toEqual(
+      ['ff0000', '00ff00', '0000bc'].map((color) => `<m:color color="#${color}"`),
+    );
+    expect(xml).toMatch(/pid="2" p1="0" p2="2" p3="1"/);
+    const layer = strFromU8(unzipSync((await convert('usdz', file))[0]!.bytes)['model.usda']!);
+    expect(layer).toContain('color3f[] primvars:displayColor = [(1, 0, 0), (0, 1, 0), (0, 0, 0.5)]');
+    expect(layer).not.toContain('material:binding');
+  });
+
+  test('keeps the part of its texture that a transformation and a second set of coordinates choose', async () => {
+    const file = await foreignGlb(({ document, primitive, accessor }) => {
+      primitive.setAttribute('TEXCOORD_1', accessor('VEC2', Float32Array.of(0, 0, 1, 0, 0, 1)));
+      const transform = document
+        .createExtension(KHRTextureTransform)
+        .setRequired(true)
+        .createTransform()
+        .setOffset([0.5, 0])
+        .setScale([0.5, 0.25]);
+      const image = document.createTexture().setImage(texture.bytes).setMimeType('image/png');
+      const material = primitive.getMaterial()!.setBaseColorTexture(image);
+      material.getBaseColorTextureInfo()!.setTexCoord(1).setExtension(KHRTextureTransform.EXTENSION_NAME, transform);
+    });
+    const [obj] = await convert('obj', file);
+    // v = 0 is the bottom in OBJ.
+    expect(text(obj!.bytes).match(/^vt .*$/gm)).toEqual(['vt 0.5 1', 'vt 1 1', 'vt 0.5 0.75']);
+  });
+
+  test('says what was left out', async () => {
+    const file = await foreignGlb(({ document, primitive, accessor, node }) => {
+      const strip = document.createPrimitive().setMode(5).setAttribute('POSITION', primitive.getAttribute('POSITION')!);
+      node.getMesh()!.addPrimitive(strip);
+      node.setSkin(document.createSkin().addJoint(node));
+      const target = document.createPrimitiveTarget();
+      primitive.addTarget(target.setAttribute('POSITION', accessor('VEC3', new Float32Array(9))));
+      const instances = document.createExtension(EXTMeshGPUInstancing).createInstancedMesh();
+      node.setExtension(
+        'EXT_mesh_gpu_instancing',
+        instances.setAttribute('TRANSLATION', accessor('VEC3', new Float32Array(9))),
+      );
+    });
+    const { notes } = await convertWith({}, 'obj', file);
+    expect(notes).toContain('Left out: 1 strip, fan, line or point set, a skin, morph targets, instances.');
+    expect((await convertWith({}, 'obj')).notes.join()).not.toContain('Left out');
   });
 
   test('without triangles is refused', async () => {

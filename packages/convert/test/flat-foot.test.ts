@@ -9,6 +9,7 @@ const part = (positions: readonly number[], indices: readonly number[]): ModelPa
   indices: Uint32Array.from(indices),
   normals: undefined,
   uvs: undefined,
+  colors: undefined,
   material: undefined,
 });
 
@@ -55,6 +56,7 @@ describe('a flat foot', () => {
     const ball: ModelPart = {
       positions: positions.map((value) => Math.round(1e4 * value) / 1e4),
       uvs,
+      colors: undefined,
       normals,
       indices,
       material: 0,

@@ -8,6 +8,7 @@ const part = (positions: readonly number[], indices: readonly number[]): ModelPa
   indices: Uint32Array.from(indices),
   normals: undefined,
   uvs: undefined,
+  colors: undefined,
   material: undefined,
 });
 

@@ -37,6 +37,16 @@ test('parts with colors, repeated textures and no material are all drawn', async
   for (const count of [red, greens, whites]) expect(count).toBeGreaterThan(2_000);
 });
 
+test('the colors of vertices are drawn', async () => {
+  const colors = Float32Array.from({ length: 12 }, (_, at) => (at % 3 === 2 ? 0.6 : 0));
+  const part = { ...square(0), normals: undefined, uvs: undefined, colors, material: undefined };
+  const { webp } = await renderPartThumbnails([part], []);
+  const { data } = await sharp(webp).raw().toBuffer({ resolveWithObject: true });
+  const isBlue = (pixel: number) => data[pixel + 2]! > 50 && data[pixel + 2]! > 2 * data[pixel]!;
+  const pixels = Array.from({ length: data.length / 4 }, (_, index) => 4 * index);
+  expect(pixels.filter(isBlue).length).toBeGreaterThan(2_000);
+});
+
 test('a texture that is not a PNG or a JPEG is refused', async () => {
   const texture = { bytes: Buffer.from('<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>') };
   const part = { ...square(0), normals: undefined, uvs: undefined, material: 0 };

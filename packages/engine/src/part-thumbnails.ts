@@ -12,6 +12,8 @@ export interface RenderedPart extends TriangleMesh {
   /** Default: computed from the triangles. */
   readonly normals: Float32Array | undefined;
   readonly uvs: Float32Array | undefined;
+  /** Linear, per vertex. Multiply the color of the material. */
+  readonly colors?: Float32Array | undefined;
   /** Index of the material. Undefined for white. */
   readonly material: number | undefined;
 }
@@ -54,6 +56,7 @@ export async function renderPartThumbnails(
     positions: new Float32Array(3 * vertices),
     normals: new Float32Array(3 * vertices),
     uvs: new Float32Array(2 * vertices),
+    colors: new Float32Array(3 * vertices).fill(1),
     indices: new Uint32Array(count(({ indices }) => indices.length)),
   };
   let first = 0;
@@ -61,6 +64,7 @@ export async function renderPartThumbnails(
   for (const part of parts) {
     mesh.positions.set(part.positions, 3 * first);
     mesh.normals.set(part.normals ?? vertexNormals(part), 3 * first);
+    if (part.colors) mesh.colors.set(part.colors, 3 * first);
     const tile = part.material ?? materials.length;
     for (let vertex = 0; vertex < part.positions.length / 3; vertex++) {
       const [u, v] = [repeated(part.uvs?.[2 * vertex] ?? 0.5), repeated(part.uvs?.[2 * vertex + 1] ?? 0.5)];

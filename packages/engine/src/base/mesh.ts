@@ -14,6 +14,8 @@ export interface TriangleMesh {
 export interface TexturedMesh extends TriangleMesh {
   readonly normals: Float32Array;
   readonly uvs: Float32Array;
+  /** Linear red, green and blue per vertex, [3·V], which multiply the texture. Default: white. */
+  readonly colors?: Float32Array;
 }
 
 /** The entries of vertex v are in `list`, from `starts[v]` up to, but without, `starts[v + 1]`. */

@@ -24,6 +24,7 @@ export class ObjectShader {
   readonly #pointOf: Uint32Array;
   readonly #light: Float32Array;
   readonly #uv = new Float64Array(2);
+  readonly #vertexColor = new Float64Array(3);
 
   constructor(mesh: TexturedMesh, baseColor: RgbaImage, raster: Raster, studio: Studio, block: number) {
     const { points, normals, pointOf } = litPoints(mesh, raster, sameSurfaceRadii * studio.radius, block);
@@ -38,6 +39,10 @@ export class ObjectShader {
   shade(sample: number): void {
     interpolate(this.#mesh.uvs, this.#mesh, this.#raster, sample, this.#uv);
     sampleColor(this.#baseColor, this.#uv[0]!, this.#uv[1]!, this.color);
+    if (this.#mesh.colors) {
+      interpolate(this.#mesh.colors, this.#mesh, this.#raster, sample, this.#vertexColor);
+      for (let channel = 0; channel < 3; channel++) this.color[channel]! *= this.#vertexColor[channel]!;
+    }
     const point = 3 * this.#pointOf[sample]!;
     this.color[0]! *= this.#light[point]!;
     this.color[1]! *= this.#light[point + 1]!;
