@@ -1,5 +1,6 @@
 // The part of the contract that does not need zod, to keep the SDK small in browsers.
 
+export { certificateProblem } from './certificate.js';
 export * from './credentials.js';
 export * from './estimate.js';
 export * from './file-type.js';
