@@ -15,7 +15,7 @@ import { currentTime } from '../data/db/time.js';
 import { FolderInputStore } from '../data/inputs/folder-store.js';
 import { deleteJob, finishDeletion } from '../data/jobs/deletion.js';
 import { DecoderPool } from './preparation/decoder-pool.js';
-import { slowHost } from './preparation/fetch-slots.js';
+import { slowHost } from './prepare.js';
 
 async function setUp({ slots = 8, fileTimeoutMs = 60_000 } = {}) {
   const db = await temporaryDatabase();

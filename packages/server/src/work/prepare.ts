@@ -1,46 +1,69 @@
-import { jobType, progress } from '@gen3d/schema';
-import { FairShares } from '../base/fair-shares.js';
+import { jobType, limits, progress } from '@gen3d/schema';
 import { newUlid } from '../base/ids.js';
+import { type Share, Shares } from '../base/shares.js';
 import { currentTime } from '../data/db/time.js';
-import { claimForPreparation, everyAccount, type PreparationClaim } from '../data/jobs/claim.js';
+import { claimForPreparation, everyAccount, type PreparationClaim, type SkippedAccounts } from '../data/jobs/claim.js';
 import { JobFailure, unsupportedType } from '../data/jobs/failures.js';
 import { finishPreparation, maxAttempts } from '../data/jobs/lifecycle.js';
 import { type ActiveJob, type ActiveJobs, aboutJob, type Opening, type WorkContext } from './active-jobs.js';
 import { fetchImage } from './preparation/fetch-image.js';
-import { type Fetch, FetchSlots, slowHost } from './preparation/fetch-slots.js';
-import { GaveWayError } from './stage-failures.js';
+import { GaveWayError, ReleasedError } from './stage-failures.js';
 
 // Prepares jobs: PENDING 5 while an image is fetched and decoded, then QUEUED 25. Untrusted images are decoded in child
 // processes only, and what they return, a PNG of at most 2048 pixels a side, is the only image that inference decodes.
-// Several jobs are prepared at a time, each under its own lease, in queue order and not far ahead. Inline images and
-// fetches have slots of their own, shared by accounts, so a slow host delays only its own jobs.
+// Several jobs are prepared at a time, each under its own lease, in queue order and not far ahead. Accounts share a
+// number of inline images, and apart from that, memory for fetched ones, so a slow host delays only its own jobs.
 
-/** Maximum number of prepared jobs per slot: enough to keep runners busy, without filling the disk. */
+/** Maximum number of prepared jobs per preparation: enough to keep runners busy, without filling the disk. */
 const preparedPerSlot = 2;
+
+/** Memory for all fetched images: eight of the largest size. */
+const fetchedBytes = 8 * limits.remoteImageBytes;
+/** A fetch that has received less than 64 KiB in this time gives way. */
+const slowMs = 5_000;
+
+/** Tells a client why its image was not fetched. */
+export const slowHost = `The host of the image URL sent less than 64 KiB in ${slowMs / 1_000} s while others were waiting. Try again, or send the image in the request`;
+
+/** Lists the accounts that may not take a share. */
+const exhausted = (shares: Shares, amount?: number): SkippedAccounts =>
+  shares.mayTake('a newcomer', amount)
+    ? shares.holders.filter((account) => !shares.mayTake(account, amount))
+    : everyAccount;
+
+/** A fetched image's share of the memory. */
+interface Fetch {
+  share: Share;
+  receivedBytes: number;
+}
 
 /** The first stage of jobs: fetches and decodes their images, and stores the result. */
 export class Preparation {
   readonly #context: WorkContext;
   readonly #jobs: ActiveJobs;
   readonly #name = newUlid();
-  readonly #inline: FairShares;
-  readonly #remote: FetchSlots;
+  readonly #inline: Shares;
+  readonly #fetches: Shares;
+  /** The least that a fetch takes, so that there are not more than the settings permit. */
+  readonly #minBytes: number;
 
   constructor(context: WorkContext, jobs: ActiveJobs) {
     const { preparations } = context.config;
     this.#context = context;
     this.#jobs = jobs;
-    this.#inline = new FairShares(preparations);
-    this.#remote = new FetchSlots(preparations);
+    this.#inline = new Shares({ total: preparations });
+    this.#fetches = new Shares({ total: fetchedBytes, giveWayAfterMs: slowMs });
+    this.#minBytes = fetchedBytes / preparations;
   }
 
-  /** Returns how the next job can start, or undefined if it has to wait for a slot. */
+  /** Returns how the next job can start, or undefined if it has to wait for a share. */
   opening(): Opening | undefined {
     const { db, config } = this.#context;
-    const inline = this.#inline.free > 0 ? this.#inline.exhausted() : everyAccount;
-    const remote = this.#remote.exhausted;
-    if (inline === everyAccount && remote === everyAccount) return undefined;
-    const skipped: PreparationClaim['skipped'] = { inline, remote };
+    const skipped: Required<PreparationClaim>['skipped'] = {
+      inline: exhausted(this.#inline),
+      remote: exhausted(this.#fetches, this.#unknownBytes),
+    };
+    if (skipped.inline === everyAccount && skipped.remote === everyAccount) return undefined;
     const ask = { runner: this.#name, leaseMs: config.leaseSeconds * 1_000, skipped };
     const maxPrepared = preparedPerSlot * config.preparations;
     return {
@@ -50,15 +73,23 @@ export class Preparation {
     };
   }
 
+  /** What a fetch takes before the host has announced the length. */
+  get #unknownBytes(): number {
+    return Math.max(this.#minBytes, limits.remoteImageBytes);
+  }
+
   async #work(held: ActiveJob): Promise<void> {
     const { account_id, image_url } = held.job;
-    const fetch = image_url === null ? undefined : this.#remote.start(account_id, () => giveWay(held));
-    if (!fetch) this.#inline.take(account_id);
+    const progress = { receivedBytes: 0 };
+    const work = { giveWay: () => giveWay(held), progress: () => progress.receivedBytes };
+    const share =
+      image_url === null ? this.#inline.take(account_id) : this.#fetches.take(account_id, this.#unknownBytes, work);
+    // A fetch that would have given way has made progress in the meantime.
+    if (!share) throw new ReleasedError();
     try {
-      await this.#prepare(held, fetch);
+      await this.#prepare(held, image_url === null ? undefined : Object.assign(progress, { share }));
     } finally {
-      if (fetch) this.#remote.end(fetch);
-      else this.#inline.giveBack(account_id);
+      share.end();
     }
   }
 
@@ -86,10 +117,13 @@ export class Preparation {
     const image = await fetchImage(job.image_url, {
       dispatcher,
       signal,
-      onLength: (bytes) => this.#remote.announced(fetch, bytes),
-      onBytes: (bytes) => fetch.received(bytes),
+      onLength: (bytes) => fetch.share.resize(Math.max(this.#minBytes, bytes)),
+      onBytes: (bytes) => {
+        fetch.receivedBytes += bytes;
+      },
     });
-    fetch.complete();
+    // Later delays are not the host's fault.
+    fetch.share.isKept = true;
     return image;
   }
 }

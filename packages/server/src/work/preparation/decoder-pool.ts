@@ -1,7 +1,7 @@
 import { availableParallelism, constants } from 'node:os';
 import { EngineError, needsTooMuchMemory } from '@gen3d/engine/errors';
 import { ExitError } from '@gen3d/rpc';
-import { FairShares } from '../../base/fair-shares.js';
+import { Shares } from '../../base/shares.js';
 import { JobFailure } from '../../data/jobs/failures.js';
 import { TemporaryFailure, WrongResultError } from '../stage-failures.js';
 import { Decoder, type DecoderOptions } from './decoder.js';
@@ -135,10 +135,10 @@ const isKill = (name: 'SIGKILL' | 'SIGTERM', { code, signal }: ExitError): boole
 /** Decoder processes with the same limits. Accounts take turns, and an account's images wait in order of arrival. */
 class Lane {
   readonly #decoders = new Map<Decoder, NodeJS.Timeout | undefined>();
-  readonly #places: FairShares;
+  readonly #places: Shares;
 
   constructor(readonly options: LaneOptions) {
-    this.#places = new FairShares(options.size, { takesAll: true });
+    this.#places = new Shares({ total: options.size, guaranteed: options.size });
   }
 
   get pids(): number[] {
@@ -146,12 +146,12 @@ class Lane {
   }
 
   async decode(image: Uint8Array, accountId: string, signal: AbortSignal): Promise<RawImage> {
-    await this.#places.takeWhenAllowed(accountId, 1, signal);
+    const place = await this.#places.wait(accountId, signal);
     try {
       const decoder = this.#take();
       return await decoder.decode(image, this.options.timeoutMs).finally(() => this.#giveBack(decoder));
     } finally {
-      this.#places.giveBack(accountId);
+      place.end();
     }
   }
 
