@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { join } from 'node:path';
+import { join, parse } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 export const root = fileURLToPath(new URL('..', import.meta.url));
@@ -13,12 +13,25 @@ export const gen3dBin = join(root, 'packages/cli/bin/gen3d.js');
  */
 export const requireFrom = (packageName) => createRequire(join(root, 'packages', packageName, 'package.json'));
 
-/** The paths of all photos in examples/photos, sorted. */
-export const demoPhotos = () =>
-  readdirSync(join(root, 'examples/photos'))
-    .filter((name) => /\.(jpe?g|png|webp)$/i.test(name))
-    .sort()
-    .map((name) => join(root, 'examples/photos', name));
+const photos = join(root, 'examples/photos');
+
+/** The paths of all photos in examples/photos that show one side of an object, sorted. */
+export function demoPhotos() {
+  const names = readdirSync(photos).filter((name) => /\.(jpe?g|png|webp)$/i.test(name));
+  const fronts = new Set(names.flatMap((name) => /^(.+)\.(left|back|right)\.\w+$/i.exec(name)?.[1] ?? []));
+  const single = names.filter((name) => !fronts.has(parse(name).name.replace(/\.(left|back|right)$/i, '')));
+  return single.sort().map((name) => join(photos, name));
+}
+
+/**
+ * The paths of the photos of one object from four sides.
+ *
+ * @param {'green-teapot' | 'wooden-truck'} name
+ */
+export function demoSides(name) {
+  const [left, back, right] = ['left', 'back', 'right'].map((side) => join(photos, `${name}.${side}.jpg`));
+  return { front: join(photos, `${name}.jpg`), others: { left, back, right } };
+}
 
 /** Exits with one sentence on an old Node, which would otherwise fail with unrelated errors of the tools. */
 export function requireNode() {

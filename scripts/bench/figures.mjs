@@ -23,3 +23,6 @@ export const median = (values) => quantile(values, 0.5);
 
 /** @param {readonly number[]} values */
 export const sum = (values) => values.reduce((total, value) => total + value, 0);
+
+/** @param {readonly number[]} values */
+export const average = (values) => sum(values) / Math.max(1, values.length);

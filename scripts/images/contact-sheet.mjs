@@ -13,6 +13,7 @@ export const views = {
   front: { yawRadians: 0, pitchRadians: 0.15 },
   side: { yawRadians: Math.PI / 2, pitchRadians: 0.15 },
   back: { yawRadians: Math.PI, pitchRadians: 0.15 },
+  otherSide: { yawRadians: -Math.PI / 2, pitchRadians: 0.15 },
   backQuarter: { yawRadians: Math.PI + 0.56, pitchRadians: 0.3 },
   top: { yawRadians: 0, pitchRadians: 1.45 },
 };
@@ -23,9 +24,10 @@ const defaultSides = ['threeQuarter', 'front', 'side', 'back'];
 const background = '#fff';
 
 /**
- * Renders photos and their models from several sides, one pair per row.
+ * Renders photos and their models from several sides, one model per row.
  *
- * @param {ReadonlyArray<{ photo: string, glb: string }>} pairs paths
+ * @param {ReadonlyArray<{ photo: string, others?: readonly string[], glb: string }>} pairs paths; `others` are photos of
+ *   other sides of the object
  * @param {object} [options]
  * @param {number} [options.size] width and height of each tile in pixels
  * @param {readonly Side[]} [options.sides]
@@ -34,8 +36,8 @@ const background = '#fff';
  */
 export async function contactSheet(pairs, { size = 320, sides = defaultSides, quality = 86 } = {}) {
   const tiles = [];
-  for (const { photo, glb } of pairs) {
-    tiles.push(await photoTile(photo, size), ...(await modelTiles(glb, { size, sides })));
+  for (const { photo, others = [], glb } of pairs) {
+    tiles.push(await photosTile([photo, ...others], size), ...(await modelTiles(glb, { size, sides })));
   }
   return tile(tiles, 1 + sides.length, size)
     .jpeg({ quality, mozjpeg: true })
@@ -50,6 +52,20 @@ export async function contactSheet(pairs, { size = 320, sides = defaultSides, qu
  */
 export const photoTile = (photo, size) =>
   sharp(photo).rotate().flatten({ background }).resize(size, size, { fit: 'contain', background }).png().toBuffer();
+
+/**
+ * Fits one photo, or up to four, into a square of white.
+ *
+ * @param {readonly string[]} photos paths
+ * @param {number} size width and height in pixels
+ */
+export async function photosTile(photos, size) {
+  if (photos.length === 1) return photoTile(photos[0], size);
+  const half = Math.floor(size / 2);
+  const tiles = await Promise.all(photos.map((photo) => photoTile(photo, half)));
+  const grid = await tile(tiles, 2, half).png().toBuffer();
+  return sharp(grid).resize(size, size, { fit: 'contain', background }).png().toBuffer();
+}
 
 /**
  * Renders a model from several sides.

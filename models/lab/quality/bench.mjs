@@ -3,13 +3,14 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { Engine, loadBundle } from '../../../packages/engine/dist/index.js';
-import { row, sum } from '../../../scripts/bench/figures.mjs';
+import { average, row } from '../../../scripts/bench/figures.mjs';
 import { readGlb } from '../../../scripts/images/contact-sheet.mjs';
 import { Failed } from '../../../scripts/processes.mjs';
 import { requireFrom, root } from '../../../scripts/repository.mjs';
 import { compare, tolerances } from './compare.mjs';
-import { readSet } from './read-set.mjs';
+import { readSet, sides } from './read-set.mjs';
 import { sampleSurface } from './sample-surface.mjs';
+import { cameraErrors, printSides } from './side-figures.mjs';
 import { silhouetteIou } from './silhouette.mjs';
 import { sphereModel } from './sphere.mjs';
 import { isWatertight } from './watertight.mjs';
@@ -32,24 +33,37 @@ const baseline = 'inflate';
 /** @typedef {import('./sample-surface.mjs').TexturedTriangles} TexturedTriangles */
 /** @typedef {import('./sample-surface.mjs').RgbaImage} RgbaImage */
 /** @typedef {import('./silhouette.mjs').Lens & { elevationRadians: number }} PhotoCamera */
-/** @typedef {{ mesh: TexturedTriangles, baseColor: RgbaImage, camera: PhotoCamera }} Model */
+/** @typedef {import('./side-figures.mjs').FoundView} FoundView */
+/** @typedef {{ mesh: TexturedTriangles, baseColor: RgbaImage, camera: PhotoCamera, views: readonly FoundView[] | undefined }} Model */
+/** @typedef {{ photo: string, side: import('./read-set.mjs').Side }} Input */
 /**
  * @typedef {object} Reconstructor
- * @property {(photo: string) => Promise<Model>} reconstruct
+ * @property {(photos: readonly [Input, ...Input[]]) => Promise<Model>} reconstruct
  * @property {() => Promise<void>} [close]
  */
 /** @typedef {import('./compare.mjs').Comparison} Comparison */
-/** @typedef {Comparison & { iou: number, watertight: boolean, seconds?: number, failed?: string }} Figures */
-/** @typedef {Figures & { bundle: string, object: string, view: number }} Kept */
+/** @typedef {import('./side-figures.mjs').CameraError} CameraError */
+/**
+ * @typedef {Comparison & {
+ *   iou: number, watertight: boolean, seconds?: number, failed?: string, cameras?: CameraError[],
+ * }} Figures
+ */
+/** @typedef {Figures & { bundle: string, object: string, view: number | string }} Kept */
 /** @typedef {Kept & { kind: string, seen: boolean }} Result */
+/**
+ * What a model is made from. `shown` is the bit of the object's points that the photo shows, if they are marked.
+ *
+ * @typedef {{ view: number | string, photos: readonly [Input, ...Input[]], shown: number }} Case
+ */
 /** @typedef {'chamfer' | 'chamferSeen' | 'chamferUnseen' | 'colorSeen' | 'colorUnseen' | 'iou'} FigureName */
 
 /**
  *   node models/lab/bench.mjs quality                               all bundles in models/, on the benchmark set
  *   node models/lab/bench.mjs quality --set validation --bundle gen3d-base --limit 10
  *   node models/lab/bench.mjs quality --json FILE                   keeps the figures in a file and measures only the missing ones
+ *   node models/lab/bench.mjs quality --photos 4 --photos 2         models of several photos, beside those of the front alone
  *
- * Prints the tables of docs/quality.md.
+ * Prints the tables of docs/quality.md and, with --photos, that of docs/photos.md.
  */
 export async function benchQuality() {
   const { values } = parseArgs({
@@ -59,12 +73,17 @@ export async function benchQuality() {
       bundle: { type: 'string', multiple: true },
       limit: { type: 'string' },
       json: { type: 'string' },
+      photos: { type: 'string', multiple: true },
     },
   });
-  const objects = spread(readSet(sets[values.set] ? join(root, sets[values.set]) : resolve(values.set)), values.limit);
-  const names = values.bundle
-    ? [...new Set([baseline, ...values.bundle])]
-    : [baseline, 'sphere', ...installedBundles()];
+  const counts = values.photos && photoCounts(values.photos);
+  const set = readSet(sets[values.set] ? join(root, sets[values.set]) : resolve(values.set));
+  const objects = spread(counts ? set.filter((object) => object.sides) : set, values.limit);
+  const names = counts
+    ? (values.bundle ?? ['gen3d-base'])
+    : values.bundle
+      ? [...new Set([baseline, ...values.bundle])]
+      : [baseline, 'sphere', ...installedBundles()];
   /** @type {Kept[]} */
   const kept = values.json && existsSync(values.json) ? JSON.parse(readFileSync(values.json, 'utf8')) : [];
   /** @type {Result[]} */
@@ -73,13 +92,14 @@ export async function benchQuality() {
     const reconstructor = name === 'sphere' ? sphere : await openBundle(name);
     for (const [index, object] of objects.entries()) {
       const truth = object.truth();
-      for (const view of object.photos.keys()) {
+      for (const input of counts ? sideCases(object, counts) : singleCases(object)) {
+        const { view } = input;
         const known = kept.find(
-          (figures) => figures.bundle === name && figures.object === object.id && figures.view === view + 1,
+          (figures) => figures.bundle === name && figures.object === object.id && figures.view === view,
         );
         const figures = known ?? {
-          ...{ bundle: name, object: object.id, view: view + 1 },
-          ...(await measure(reconstructor, object, view, truth)),
+          ...{ bundle: name, object: object.id, view },
+          ...(await measure(reconstructor, object, input, truth)),
         };
         results.push({ ...figures, kind: object.kind, seen: object.seen });
         if (known || !values.json) continue;
@@ -91,7 +111,37 @@ export async function benchQuality() {
     process.stderr.write('\n');
     await reconstructor.close?.();
   }
-  print(names, objects, results);
+  if (counts) for (const name of names) printSides(ofBundle(results, name), name);
+  else print(names, objects, results);
+}
+
+/**
+ * @param {readonly string[]} given
+ * @returns the numbers of photos to compare, from one up
+ */
+function photoCounts(given) {
+  const counts = new Set([1, ...given.map(Number)]);
+  for (const count of counts) {
+    if (!sides[count - 1]) throw new Failed(`--photos must be a number from 1 to ${sides.length}, not ${given}`);
+  }
+  return [...counts].sort();
+}
+
+/** @type {(object: QualityObject) => Case[]} */
+const singleCases = ({ photos }) =>
+  photos.map((photo, index) => ({ view: index + 1, photos: [{ photo, side: 'front' }], shown: 1 << index }));
+
+/** @type {(object: QualityObject, counts: readonly number[]) => Case[]} */
+const sideCases = (object, counts) =>
+  counts.map((count) => {
+    const [front, ...others] = sides.slice(0, count).map((side) => ({ side, photo: photoOf(object, side) }));
+    return { view: [front, ...others].map(({ side }) => side).join('+'), photos: [front, ...others], shown: 0 };
+  });
+
+/** @type {(object: QualityObject, side: import('./read-set.mjs').Side) => string} */
+function photoOf({ id, sides: photos }, side) {
+  if (!photos) throw new Failed(`${id} has no photos of its sides`);
+  return photos[side].photo;
 }
 
 /**
@@ -125,9 +175,10 @@ function installedBundles() {
  * @type {Reconstructor}
  */
 const sphere = {
-  reconstruct: async (photo) => ({
+  reconstruct: async ([{ photo }]) => ({
     ...sphereModel(await readPixels(photo)),
     camera: { elevationRadians: 0, halfTangent: 0.18, foregroundRatio: defaultRatio },
+    views: undefined,
   }),
 };
 
@@ -139,12 +190,14 @@ async function openBundle(name) {
   const engine = await Engine.open({ bundle: name, matte: 'isnet', device: 'auto', modelDirs: [models] });
   const foregroundRatio = name === baseline ? defaultRatio : foregroundRatioOf(await loadBundle(join(models, name)));
   return {
-    async reconstruct(photo) {
-      const { glb, stats } = await engine.generate(readFileSync(photo));
-      const { elevationRadians } = stats;
+    async reconstruct(inputs) {
+      const photos = inputs.map(({ photo, side }) => ({ photo: readFileSync(photo), side }));
+      const { glb, stats } = await engine.generate(photos);
+      const { elevationRadians, views } = /** @type {typeof stats & { views?: FoundView[] }} */ (stats);
       return {
         ...(await readGlb(glb)),
         camera: { elevationRadians, halfTangent: halfTangentOf(glb), foregroundRatio },
+        views,
       };
     },
     close: () => engine.close(),
@@ -171,27 +224,27 @@ function halfTangentOf(glb) {
 /**
  * @param {Reconstructor} reconstructor
  * @param {QualityObject} object
- * @param {number} view index of the photo
+ * @param {Case} input
  * @param {import('./read-set.mjs').Surface} truth
  * @returns {Promise<Figures>}
  */
-async function measure({ reconstruct }, object, view, truth) {
-  const photo = object.photos[view];
+async function measure({ reconstruct }, object, { photos, shown }, truth) {
   const startedAt = performance.now();
   let model;
   try {
-    model = await reconstruct(photo);
+    model = await reconstruct(photos);
   } catch (error) {
     const failed = error instanceof Error ? error.message : String(error);
-    return { failed, ...compare(dust, truth, view + 1), iou: 0, watertight: false };
+    return { failed, ...compare(dust, truth, shown), iou: 0, watertight: false };
   }
   const seconds = (performance.now() - startedAt) / 1000;
-  const { mesh, baseColor, camera } = model;
+  const { mesh, baseColor, camera, views } = model;
   return {
     seconds,
-    ...compare(sampleSurface(mesh, baseColor, samples), truth, view + 1),
-    iou: silhouetteIou(mesh, await readPixels(photo), camera),
+    ...compare(sampleSurface(mesh, baseColor, samples), truth, shown),
+    iou: silhouetteIou(mesh, await readPixels(photos[0].photo), camera),
     watertight: isWatertight(mesh),
+    ...(photos.length > 1 && object.sides && { cameras: cameraErrors(views ?? [], object.sides) }),
   };
 }
 
@@ -255,9 +308,6 @@ function print(names, objects, results) {
 
 /** @type {(results: readonly Result[], name: string) => readonly Result[]} */
 const ofBundle = (results, name) => results.filter(({ bundle }) => bundle === name);
-
-/** @param {readonly number[]} values */
-const average = (values) => sum(values) / Math.max(1, values.length);
 
 /** @type {(results: readonly Result[], name: FigureName) => number} */
 const mean = (results, name) => average(results.map((result) => result[name]));

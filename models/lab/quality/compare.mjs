@@ -23,15 +23,15 @@ export const tolerances = [0.05, 0.1, 0.2];
  *
  * @param {{ positions: Float32Array, colors: Uint8Array }} model as `sampleSurface` returns it
  * @param {import('./read-set.mjs').Surface} truth
- * @param {number} view the object's photo that the model was made from: 1 or 2
+ * @param {number} shown the bit in `truth.seen` of the photo that the model was made from
  * @returns {Comparison}
  */
-export function compare(model, truth, view) {
+export function compare(model, truth, shown) {
   const { aligned } = align(model.positions, truth.positions);
   const toTruth = new KdTree(truth.positions).nearest(aligned).distances;
   const toModel = new KdTree(aligned).nearest(truth.positions);
   /** @param {number} point */
-  const isShown = (point) => (truth.seen[point] & view) !== 0;
+  const isShown = (point) => (truth.seen[point] & shown) !== 0;
   const colors = colorErrors(truth.colors, model.colors, toModel.ids);
   return {
     chamfer: (meanWhere(toTruth) + meanWhere(toModel.distances)) / 2,

@@ -1,7 +1,10 @@
 // Makes a set of objects to measure quality on: unpacks their models from Debian packages, renders photos of them and
 // samples their surfaces in Blender, and writes a notice with authors and licenses. Its output is committed.
 //
-//   node models/lab/quality/make-set.mjs models/lab/sets/benchmark --sources DIR [--only ID,ID] [--threads 1]
+//   node models/lab/quality/make-set.mjs models/lab/sets/benchmark --sources DIR [--sides] [--only ID,ID] [--threads 1]
+//
+// With --sides, it renders the four photos of the sides of objects that the set contains, instead of their photos and
+// points: front, left, back and right, as a person takes them.
 //
 // DIR contains the packages named under "sources" in the set's objects.json (`apt-get download NAME=VERSION`) and, for a
 // source with a "repository", a clone of it in a folder with the source's name. Needs Blender 3.4 (`apt-get install
@@ -23,6 +26,7 @@ import { parseArgs } from 'node:util';
 import { Failed, main } from '../../../scripts/processes.mjs';
 import { requireFrom } from '../../../scripts/repository.mjs';
 import { notice } from './notice.mjs';
+import { sides } from './read-set.mjs';
 import { openSource } from './sources.mjs';
 
 /** @type {typeof import('sharp').default} */
@@ -34,7 +38,12 @@ const photosPerObject = 2;
 await main(async (atEnd) => {
   const { positionals, values } = parseArgs({
     allowPositionals: true,
-    options: { sources: { type: 'string' }, only: { type: 'string' }, threads: { type: 'string', default: '1' } },
+    options: {
+      sources: { type: 'string' },
+      sides: { type: 'boolean', default: false },
+      only: { type: 'string' },
+      threads: { type: 'string', default: '1' },
+    },
   });
   const [folder] = positionals;
   if (!folder || !values.sources) throw new Failed('Usage: node models/lab/quality/make-set.mjs SET --sources DIR');
@@ -58,9 +67,16 @@ await main(async (atEnd) => {
   for (const name of ['photos', 'points']) mkdirSync(join(folder, name), { recursive: true });
   /** @type {(id: string, ending: string) => string} */
   const fileOf = (id, ending) => join(work, `${id}${ending}`);
+  const names = values.sides ? sides : Array.from({ length: photosPerObject }, (_, view) => String(view + 1));
+  /** @type {(id: string) => object} */
+  const rendered = (id) =>
+    values.sides
+      ? { sides: Object.fromEntries(sides.map((side) => [side, fileOf(id, `-${side}.png`)])) }
+      : { photos: names.map((name) => fileOf(id, `-${name}.png`)), points: fileOf(id, '.points.gz') };
   const job = {
     size: 512,
-    samples: 24,
+    // The photos of sides are filtered.
+    samples: values.sides ? 8 : 24,
     points: 16384,
     threads: Number(values.threads),
     objects: selected.map(({ id, turn, drop }) => ({
@@ -68,8 +84,7 @@ await main(async (atEnd) => {
       turn,
       drop,
       ...models[id].load,
-      photos: Array.from({ length: photosPerObject }, (_, view) => fileOf(id, `-${view + 1}.png`)),
-      points: fileOf(id, '.points.gz'),
+      ...rendered(id),
       view: fileOf(id, '.json'),
     })),
   };
@@ -79,23 +94,22 @@ await main(async (atEnd) => {
   const { error } = spawnSync('blender', args, { stdio: ['ignore', 'inherit', 'inherit'] });
   if (error) throw new Failed(`Blender did not start: ${error.message}`);
 
-  /** @type {Record<string, unknown>} */
-  const made = {};
+  const viewsFile = join(folder, 'views.json');
+  /** @type {Record<string, object>} */
+  const views = existsSync(viewsFile) ? JSON.parse(readFileSync(viewsFile, 'utf8')) : {};
   const missing = [];
-  for (const { id, photos, points, view } of job.objects) {
+  for (const { id, view } of job.objects) {
     if (!existsSync(view)) {
       missing.push(id);
       continue;
     }
-    made[id] = JSON.parse(readFileSync(view, 'utf8'));
-    copyFileSync(points, join(folder, 'points', `${id}.points.gz`));
-    for (const [index, photo] of photos.entries()) {
-      const webp = sharp(photo).webp({ quality: 92, alphaQuality: 100, effort: 6 });
-      await webp.toFile(join(folder, 'photos', `${id}-${index + 1}.webp`));
+    views[id] = { ...views[id], ...JSON.parse(readFileSync(view, 'utf8')) };
+    if (!values.sides) copyFileSync(fileOf(id, '.points.gz'), join(folder, 'points', `${id}.points.gz`));
+    for (const name of names) {
+      const webp = sharp(fileOf(id, `-${name}.png`)).webp({ quality: 92, alphaQuality: 100, effort: 6 });
+      await webp.toFile(join(folder, 'photos', `${id}-${name}.webp`));
     }
   }
-  const viewsFile = join(folder, 'views.json');
-  const views = { ...(existsSync(viewsFile) && JSON.parse(readFileSync(viewsFile, 'utf8'))), ...made };
   removeOthers(folder, new Set(Object.keys(models)));
   const listed = set.objects.filter(({ id }) => views[id]);
   const lines = listed.map(({ id }) => `${JSON.stringify(id)}: ${JSON.stringify(views[id])}`);
@@ -120,7 +134,7 @@ await main(async (atEnd) => {
 function removeOthers(folder, ids) {
   for (const name of ['photos', 'points']) {
     for (const file of readdirSync(join(folder, name))) {
-      if (!ids.has(file.replace(/(-\d+\.webp|\.points\.gz)$/, ''))) rmSync(join(folder, name, file));
+      if (!ids.has(file.replace(/(-\w+\.webp|\.points\.gz)$/, ''))) rmSync(join(folder, name, file));
     }
   }
 }

@@ -4,7 +4,8 @@ Blender.
     blender -b --factory-startup -P make_set.py -- JOB.json
 
 make-set.mjs writes JOB.json: {"size": pixels, "samples": rays per pixel, "points": count, "objects": [{"id", "loader",
-"file", "parts", "turn", "drop", "photos": PNGs to write, "points": file to write, "view": JSON to write}]}.
+"file", "parts", "turn", "drop", "photos": PNGs to write, "points": file to write, "view": JSON to write}]}. An object
+with "sides" instead of "photos" and "points" has four photos by hand, which side_photos.py describes.
 
 The object's frame is glTF's: Y up, the front towards +Z, centered on the box around the surface that is visible from
 outside, whose longest side is 2. Blender's Z is up: a vector (x, y, z) of the object's frame is (x, -z, y) there.
@@ -22,6 +23,9 @@ import bpy
 import numpy as np
 from mathutils import Matrix, Vector
 from mathutils.bvhtree import BVHTree
+
+sys.path.append(str(Path(__file__).parent))
+import side_photos
 
 TO_BLENDER = Matrix(((1, 0, 0, 0), (0, 0, -1, 0), (0, 1, 0, 0), (0, 0, 0, 1)))
 
@@ -47,7 +51,7 @@ def main():
 
 
 def make(item, job):
-    """Renders the photos of one object and samples its surface."""
+    """Renders the photos of one object and samples its surface, or renders its four sides."""
     load(item)
     turn(item.get("turn", [0, 0, 0]))
     for material in bpy.data.materials:
@@ -64,11 +68,13 @@ def make(item, job):
     bpy.context.view_layer.update()
     points = (points - (low + high) / 2) * scale
     corners = (soup["corners"] - (low + high) / 2) * scale
-    tree = BVHTree.FromPolygons(corners.reshape(-1, 3).tolist(), np.arange(3 * len(corners)).reshape(-1, 3).tolist())
-
-    colors = base_colors(soup, owners, weights)
     floor = float(corners[..., 2].min())
     set_up_renderer(job)
+    if "sides" in item:
+        Path(item["view"]).write_text(json.dumps({"sides": render_sides(item, corners.reshape(-1, 3), floor)}))
+        return
+    tree = BVHTree.FromPolygons(corners.reshape(-1, 3).tolist(), np.arange(3 * len(corners)).reshape(-1, 3).tolist())
+    colors = base_colors(soup, owners, weights)
     views, seen = [], np.zeros(len(points), np.uint8)
     yaw = None
     for number, photo in enumerate(item["photos"]):
@@ -81,7 +87,7 @@ def make(item, job):
         bpy.ops.render.render(write_still=True)
         eye = camera.matrix_world.translation
         seen |= np.array([sees(tree, eye, point) for point in points], np.uint8) << number
-        view["cameraToObject"] = [round(v, 6) for row in TO_BLENDER.inverted() @ camera.matrix_world for v in row]
+        view["cameraToObject"] = camera_to_object(camera)
         views.append(view)
 
     in_object_frame = np.stack([points[:, 0], points[:, 2], -points[:, 1]], axis=1)
@@ -89,6 +95,28 @@ def make(item, job):
     size = (high - low) * scale / 2
     half_extent = [round(float(v), 4) for v in (size[0], size[2], size[1])]
     Path(item["view"]).write_text(json.dumps({"halfExtent": half_extent, "views": views}))
+
+
+def render_sides(item, vertices, floor):
+    """Renders the four photos that a person takes of an object, and returns their cameras by side."""
+    dice = random.Random(f"{item['id']} sides")
+    views = side_photos.choose_views(dice)
+    # A person either turns the object, so that the light stays with the camera, or walks around it.
+    is_turned = dice.random() < 0.5
+    lights = dice.random()
+    distance = None
+    for side, view in views.items():
+        camera = place_camera(view, vertices, distance and distance * dice.uniform(0.88, 1.14))
+        distance = distance or camera.matrix_world.translation.length
+        light(random.Random(lights), views[side if is_turned else "front"]["yawDegrees"], floor)
+        side_photos.render(item["sides"][side], exposure=2 ** dice.uniform(-0.25, 0.25))
+        view["cameraToObject"] = camera_to_object(camera)
+    return views
+
+
+def camera_to_object(camera):
+    """The camera's matrix in the object's frame: 4 columns, row by row."""
+    return [round(v, 6) for row in TO_BLENDER.inverted() @ camera.matrix_world for v in row]
 
 
 # Loading
@@ -408,8 +436,10 @@ def choose_view(dice, other_yaw):
     }
 
 
-def place_camera(view, vertices):
-    """Aims at the object: the longer side of its image fills `fill` of the frame, centered."""
+def place_camera(view, vertices, fixed_distance=None):
+    """Aims at the object: the longer side of its image fills `fill` of the frame, centered, but for the `aim` and the
+    roll of a view by hand. A fixed distance grows only until the object fills no more than 0.9 of the frame.
+    """
     lens = bpy.data.cameras.new("camera")
     camera = bpy.data.objects.new("camera", lens)
     bpy.context.collection.objects.link(camera)
@@ -419,18 +449,21 @@ def place_camera(view, vertices):
     yaw, elevation = math.radians(view["yawDegrees"]), math.radians(view["elevationDegrees"])
     back = Vector((math.sin(yaw) * math.cos(elevation), -math.cos(yaw) * math.cos(elevation), math.sin(elevation)))
     right = Vector((math.cos(yaw), math.sin(yaw), 0))
-    up = back.cross(right)
+    roll = Matrix.Rotation(math.radians(view.get("rollDegrees", 0)), 3, back)
+    right, up = roll @ right, roll @ back.cross(right)
+    aim_x, aim_y = view.get("aim", (0, 0))
     axes = np.array([right, up, back])
     inside = vertices[np.abs(vertices).max(axis=1) < 1.02] @ axes.T
     half = math.tan(lens.angle / 2)
-    x, y, distance = 0.0, 0.0, 6.0
+    x, y, distance = 0.0, 0.0, fixed_distance or 6.0
     for _ in range(100):
         depth = distance - inside[:, 2]
         u, v = (inside[:, 0] - x) / depth / half, (inside[:, 1] - y) / depth / half
         # Small steps, because near points move faster than the middle.
-        x += 0.3 * (u.max() + u.min()) * distance * half
-        y += 0.3 * (v.max() + v.min()) * distance * half
-        distance *= (max(np.ptp(u), np.ptp(v)) / 2 / view["fill"]) ** 0.5
+        x += 0.3 * (u.max() + u.min() - 2 * aim_x) * distance * half
+        y += 0.3 * (v.max() + v.min() - 2 * aim_y) * distance * half
+        extent = max(np.ptp(u), np.ptp(v)) / 2
+        distance *= (max(1, extent / 0.9) if fixed_distance else extent / view["fill"]) ** 0.5
     eye = right * x + up * y + back * distance
     rotation = Matrix((right, up, back)).transposed().to_4x4()
     camera.matrix_world = Matrix.Translation(eye) @ rotation

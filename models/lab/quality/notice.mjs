@@ -34,7 +34,7 @@ export function notice({ sources, notice: introduction }, objects, modelOf) {
     '',
     ...introduction,
     '',
-    'Changes: each model was moved, scaled, rotated if necessary, and its glass made opaque. It was then rendered twice',
+    'Changes: each model was moved, scaled, rotated if necessary, and its glass made opaque. It was then rendered',
     '(`photos/`), and points of its surface were sampled with their colors (`points/`). The models themselves are not here.',
     '',
     ...sourceLines,

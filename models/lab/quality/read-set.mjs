@@ -11,7 +11,17 @@ const bytesPerPoint = 10;
  * @typedef {{ positions: Float32Array, colors: Uint8Array, seen: Uint8Array }} Surface
  */
 
-/** @typedef {{ cameraToObject: number[], fovDegrees: number }} View `cameraToObject` has 4 columns, row by row */
+/**
+ * `cameraToObject` has 4 columns, row by row.
+ *
+ * @typedef {{ cameraToObject: number[], fovDegrees: number, yawDegrees: number, elevationDegrees: number }} View
+ */
+
+/** The sides that a person takes photos of, in the order in which they help. */
+export const sides = /** @type {const} */ (['front', 'left', 'back', 'right']);
+
+/** @typedef {typeof sides[number]} Side */
+/** @typedef {{ photo: string, view: View }} SidePhoto */
 
 /**
  * @typedef {object} QualityObject
@@ -20,6 +30,7 @@ const bytesPerPoint = 10;
  * @property {boolean} seen whether training makes objects of that kind
  * @property {string[]} photos paths
  * @property {View[]} views one for each photo
+ * @property {Record<Side, SidePhoto> | undefined} sides four photos as a person takes them, of a part of the objects
  * @property {() => Surface} truth reads the surface
  */
 
@@ -32,7 +43,7 @@ const bytesPerPoint = 10;
 export function readSet(folder) {
   /** @type {{ kinds: Record<string, { seen: boolean }>, objects: Array<{ id: string, kind: string }> }} */
   const { kinds, objects } = JSON.parse(readFileSync(join(folder, 'objects.json'), 'utf8'));
-  /** @type {Record<string, { views: View[] }>} */
+  /** @type {Record<string, { views: View[], sides?: Record<Side, View> }>} */
   const made = JSON.parse(readFileSync(join(folder, 'views.json'), 'utf8'));
   return objects
     .filter(({ id }) => made[id] && existsSync(join(folder, 'points', `${id}.points.gz`)))
@@ -42,8 +53,16 @@ export function readSet(folder) {
       seen: kinds[kind].seen,
       photos: made[id].views.map((_, view) => join(folder, 'photos', `${id}-${view + 1}.webp`)),
       views: made[id].views,
+      sides: sidePhotos(made[id].sides, (side) => join(folder, 'photos', `${id}-${side}.webp`)),
       truth: () => readPoints(join(folder, 'points', `${id}.points.gz`)),
     }));
+}
+
+/** @type {(views: Record<Side, View> | undefined, fileOf: (side: Side) => string) => Record<Side, SidePhoto> | undefined} */
+function sidePhotos(views, fileOf) {
+  if (!views) return undefined;
+  const entries = sides.map((side) => [side, { photo: fileOf(side), view: views[side] }]);
+  return Object.fromEntries(entries);
 }
 
 /**
