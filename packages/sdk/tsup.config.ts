@@ -1,9 +1,16 @@
-import { defineConfig } from 'tsup';
+import { defineConfig, type Options } from 'tsup';
 
-export default defineConfig({
-  entry: ['src/index.ts'],
-  format: ['esm', 'cjs'],
-  target: 'es2022',
-  dts: true,
-  sourcemap: true,
-});
+const common: Options = { entry: ['src/index.ts'], target: 'es2022', dts: true, sourcemap: true };
+
+export default defineConfig([
+  { ...common, format: 'esm' },
+  // ky is an ES module only, which Jest and older bundlers cannot require.
+  {
+    ...common,
+    format: 'cjs',
+    noExternal: ['ky'],
+    banner: {
+      js: '/*! Contains ky. MIT License. Copyright (c) Sindre Sorhus <sindresorhus@gmail.com> (https://sindresorhus.com) */',
+    },
+  },
+]);

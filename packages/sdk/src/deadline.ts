@@ -9,11 +9,21 @@ export interface RequestOptions {
   readonly timeoutMs?: number | undefined;
 }
 
-/** Timers cannot wait longer than this, almost 25 days. A longer timeout counts as no limit. */
+/** Timers cannot wait longer than this, almost 25 days. */
 const maxTimerMs = 2 ** 31 - 1;
 
+/** Returns the time limit for a timer. False if it is so long that it counts as none. @throws {TypeError} for NaN */
+export function timerMs(timeoutMs: number): number | false {
+  // Such as Number() of a variable that is unset, which must not mean to wait forever.
+  if (typeof timeoutMs !== 'number' || Number.isNaN(timeoutMs)) {
+    throw new TypeError(`timeoutMs must be a number of milliseconds, not ${timeoutMs}`);
+  }
+  return timeoutMs <= maxTimerMs && Math.max(0, timeoutMs);
+}
+
 /**
- * Runs `work` with a signal that aborts with the caller's signal, or when the timeout elapses.
+ * Runs `work` with a signal that aborts with the caller's signal, or when the timeout elapses. Rejects as soon as it
+ * aborts: the work may ignore it, such as a stream or a custom fetch.
  *
  * @param timeoutError creates the reason with which the timeout aborts the signal
  */
@@ -22,26 +32,37 @@ export async function withDeadline<T>(
   timeoutError: (timeoutMs: number) => Error,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  // Such as Number() of a variable that is unset, which must not mean to wait forever.
-  if (typeof timeoutMs !== 'number' || Number.isNaN(timeoutMs)) {
-    throw new TypeError(`timeoutMs must be a number of milliseconds, not ${timeoutMs}`);
-  }
+  const limitMs = timerMs(timeoutMs);
+  if (signal?.aborted) throw signal.reason;
   // AbortSignal.any is missing in Safari before 17.4, Chrome before 116 and Firefox before 124.
   const controller = new AbortController();
   const expire = () => controller.abort(timeoutError(timeoutMs));
-  const cancel = () => controller.abort(signal?.reason);
-  const timer = timeoutMs <= maxTimerMs ? setTimeout(expire, Math.max(0, timeoutMs)) : undefined;
-  signal?.addEventListener('abort', cancel, { once: true });
-  if (signal?.aborted) cancel();
+  const timer = limitMs === false ? undefined : setTimeout(expire, limitMs);
+  const removeListener = signal && onAbort(signal, () => controller.abort(signal.reason));
   try {
-    return await work(controller.signal);
+    return await abortable(work(controller.signal), controller.signal);
   } finally {
     clearTimeout(timer);
-    signal?.removeEventListener('abort', cancel);
+    removeListener?.();
   }
 }
 
-/** Rejects as soon as the signal aborts, for work that may ignore the signal, such as a stream or a custom fetch. */
+const callbacks = new WeakMap<AbortSignal, Set<() => void>>();
+
+/** Listens once per signal, because Node warns of a leak if more than ten parallel calls listen to one. */
+function onAbort(signal: AbortSignal, callback: () => void): () => void {
+  let all = callbacks.get(signal);
+  if (!all) {
+    const added = new Set<() => void>();
+    signal.addEventListener('abort', () => added.forEach((call) => void call()), { once: true });
+    callbacks.set(signal, added);
+    all = added;
+  }
+  all.add(callback);
+  return () => all.delete(callback);
+}
+
+/** Rejects as soon as the signal aborts. */
 export function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason);

@@ -1,3 +1,4 @@
+import { certificateProblem } from '@gen3d/schema/rules';
 import {
   ConnectionError,
   Gen3dError,
@@ -19,8 +20,22 @@ export interface RequestFacts {
   readonly bodyBytes?: number | undefined;
 }
 
-/** The limit of gen3d's own server (docs/contract.md), which a proxy in front must allow. */
-const neededLimit = '8 MiB';
+/** Says what a status means that a proxy sends, with what to do. Cloudflare's 521 to 527 mean the same as 502, except 524. */
+function proxyProblem(status: number, bodyBytes: number | undefined): string | undefined {
+  if (status === 413) {
+    // The limit of gen3d's own server is in docs/contract.md.
+    const size = bodyBytes === undefined ? 'this size' : `${(bodyBytes / 1024 ** 2).toFixed(1)} MiB`;
+    return `a proxy refuses requests of ${size}. Raise its limit to 8 MiB (in nginx: client_max_body_size 8m), or send a smaller image`;
+  }
+  if (status === 431) return 'a proxy refuses the headers as too large. Raise its limit, or use a shorter label';
+  if (status === 503) return 'a proxy says that the gen3d server behind it is not available. Try again later';
+  if (status === 504 || status === 524)
+    return 'a proxy waited too long for the gen3d server behind it. Try again, or raise the time limit of the proxy';
+  if (status === 511) return 'this network asks for a sign-in. Open any page in a browser, sign in, and try again';
+  if (status === 502 || (status >= 521 && status <= 527))
+    return 'a proxy does not reach the gen3d server behind it. Check that the server runs, or wait until it has started';
+  return undefined;
+}
 
 /** Converts a response without the body of an API error to an error. */
 export function foreignResponse(
@@ -28,42 +43,15 @@ export function foreignResponse(
   details: Gen3dErrorDetails & { readonly status: number },
 ): Gen3dError {
   const { status } = details;
-  const { origin } = new URL(url);
-  if (status === 413) {
-    const size = bodyBytes === undefined ? 'this size' : `${(bodyBytes / 1024 ** 2).toFixed(1)} MiB`;
-    const remedy = `Raise its limit to ${neededLimit} (in nginx: client_max_body_size 8m), or send a smaller image`;
-    return new Gen3dError(
-      'invalid_response',
-      `A proxy at ${origin} refuses requests of ${size} (413). ${remedy}`,
-      details,
-    );
-  }
-  if (status >= 500) {
-    const meaning = proxyFailures[status] ?? (status >= 521 && status <= 527 ? proxyFailures[502] : undefined);
-    return new ServerError(
-      'internal_error',
-      `${origin} responded with status ${status}${meaning === undefined ? '' : `: ${meaning}`}`,
-      details,
-    );
-  }
-  if (status === 431) {
-    const problem = `A proxy at ${origin} refuses the headers of the request as too large (431)`;
-    return new Gen3dError('invalid_response', `${problem}. Raise its limit, or use a shorter label`, details);
-  }
+  const problem = proxyProblem(status, bodyBytes);
+  const response = `${new URL(url).origin} responded with status ${status}`;
+  if (status >= 500) return new ServerError('internal_error', problem ? `${response}: ${problem}` : response, details);
+  if (problem) return new Gen3dError('invalid_response', `${response}: ${problem}`, details);
   const message = `${url} responded with status ${status}, but not as a gen3d server does. Check the base URL`;
   return status === 404
     ? new NotFoundError('not_found', message, details)
     : new Gen3dError('invalid_response', message, details);
 }
-
-/** Explains statuses of proxies. Cloudflare's 521 to 527 mean the same as 502, except 524. */
-const proxyFailures: Readonly<Record<number, string>> = {
-  502: 'a proxy does not reach the gen3d server behind it. Check that the server runs, or wait until it has started',
-  503: 'a proxy says that the gen3d server behind it is not available. Try again later',
-  504: 'a proxy waited too long for the gen3d server behind it. Try again, or raise the time limit of the proxy',
-  511: 'this network asks for a sign-in. Open any page in a browser, sign in, and try again',
-  524: 'a proxy waited too long for the gen3d server behind it. Try again, or raise the time limit of the proxy',
-};
 
 /**
  * Converts a redirect of an API request, which this client does not follow: `fetch` would drop the API key on the way to
@@ -72,51 +60,46 @@ const proxyFailures: Readonly<Record<number, string>> = {
  * @param location the response's `Location`. Browsers do not reveal it
  */
 export function redirectError(url: string, location: string | null, details: Gen3dErrorDetails): RedirectError {
+  const refused = (message: string, baseUrl?: string) => new RedirectError(message, baseUrl, details);
   const from = new URL(url);
   const to = location ? parseUrl(location, url) : undefined;
-  if (to === undefined) {
-    return new RedirectError(
-      `${from.origin} redirects to another address. Use that address as the base URL`,
-      undefined,
-      details,
+  if (!to) return refused(`${from.origin} redirects to another address. Use that address as the base URL`);
+  if (to.href === from.href)
+    return refused(
+      `${from.origin} redirects requests to the same address. Check the rules of the proxy in front of it`,
     );
+  const path = from.pathname + from.search;
+  if (to.href.endsWith(path) && /^https?:$/.test(to.protocol)) {
+    const baseUrl = to.href.slice(0, -path.length);
+    return refused(`${from.origin} redirects to ${baseUrl}. Use ${baseUrl} as the base URL`, baseUrl);
   }
-  const path = `${from.pathname}${from.search}`;
-  if (to.href === from.href) {
-    const message = `${from.origin} redirects requests to the same address. Check the rules of the proxy in front of it`;
-    return new RedirectError(message, undefined, details);
-  }
-  const isSamePath = `${to.pathname}${to.search}`.endsWith(path);
-  if (isSamePath && /^https?:$/.test(to.protocol)) {
-    const baseUrl = to.origin + `${to.pathname}${to.search}`.slice(0, -path.length);
-    const message = `${from.origin} redirects to ${baseUrl}. Use ${baseUrl} as the base URL`;
-    return new RedirectError(message, baseUrl, details);
-  }
-  const advice =
-    'Check the base URL. If a sign-in page is in front of the server, its API must be reachable without it';
-  return new RedirectError(
-    `${from.origin}${from.pathname} redirects to ${to.origin}${to.pathname}, which is not this API. ${advice}`,
-    undefined,
-    details,
+  return refused(
+    `${from.origin}${from.pathname} redirects to ${to.origin}${to.pathname}, which is not this API. Check the base URL. ` +
+      'If a sign-in page is in front of the server, its API must be reachable without it',
   );
 }
 
 /** Converts the failure of a request without a complete response. */
 export function connectionError(url: string, error: unknown, hasHeaders = false): Gen3dError {
   if (error instanceof Gen3dError) return error;
-  const { origin, protocol, host } = new URL(url);
   const cause = innermost(error);
+  return new ConnectionError('connection_failed', connectionProblem(new URL(url), error, cause, hasHeaders), {
+    cause: error,
+  });
+}
+
+function connectionProblem({ origin, protocol, host }: URL, error: unknown, cause: unknown, hasHeaders: boolean) {
   // For a 407, undici's innermost error has no message.
   const text = messageOf(cause) || messageOf(error);
-  const clue = `${codeOf(cause)} ${text}`;
-  const message = hasHeaders
-    ? `The connection to ${origin} broke during its response: ${text}. Try again`
-    : protocol === 'https:' && speaksNoTls.test(clue)
-      ? `The server at ${host} speaks http, not https. Use http://${host} as the base URL`
-      : protocol === 'http:' && speaksNoHttp.test(clue)
-        ? `The server at ${host} does not speak http. If it uses TLS, use https://${host} as the base URL`
-        : `Cannot reach ${origin}: ${text}`;
-  return new ConnectionError('connection_failed', message, { cause: error });
+  if (hasHeaders) return `The connection to ${origin} broke during its response: ${text}. Try again`;
+  const code = codeOf(cause);
+  const certificate = certificateProblem(code);
+  if (certificate) return `${origin} cannot be trusted: ${certificate}`;
+  if (protocol === 'https:' && speaksNoTls.test(`${code} ${text}`))
+    return `The server at ${host} speaks http, not https. Use http://${host} as the base URL`;
+  if (protocol === 'http:' && speaksNoHttp.test(`${code} ${text}`))
+    return `The server at ${host} does not speak http. If it uses TLS, use https://${host} as the base URL`;
+  return `Cannot reach ${origin}: ${text}`;
 }
 
 // The codes of OpenSSL in Node, then the texts of other runtimes.

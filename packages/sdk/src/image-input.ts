@@ -16,8 +16,8 @@ import { type Bitmap, FloatingPointError, imageFitter, maxSourceBytes } from './
 import { loadLibheif } from './heic.js';
 import { PackageLoadError } from './optional-package.js';
 import { parseUrl } from './parse-url.js';
-import { bytesIn, codeOf, isBlob, isUrl, isWebStream, messageOf, ownBlob, readBlob, tagOf } from './realms.js';
-import { chunksOf } from './response-bodies.js';
+import { bytesIn, codeOf, isBlob, isUrl, isWebStream, messageOf, readBlob, tagOf } from './realms.js';
+import { chunksOf, readAll } from './response-bodies.js';
 import type { Sharp } from './sharp.js';
 
 /**
@@ -47,6 +47,8 @@ export type ImageInput =
 export async function readImage(image: ImageInput, sharp?: Sharp): Promise<string | Blob> {
   const inline = (image: Blob | Uint8Array<ArrayBuffer>, name?: string) =>
     prepareImage(isBlob(image) ? image : new Blob([image]), { name, sharp });
+  const inlineStream = async (chunks: AsyncIterable<Uint8Array>) =>
+    inline(await readAll(chunks, maxSourceBytes, (size) => sizeProblem('The image', size)));
   const inlineFile = async (path: string | URL) => inline(await readFile(path), String(path));
   if (isUrl(image)) return image.protocol === 'file:' ? inlineFile(image) : remote(image.href);
   if (image === '') throw invalid('image is an empty string. Pass a path, an http(s) URL or a data URI');
@@ -66,8 +68,8 @@ export async function readImage(image: ImageInput, sharp?: Sharp): Promise<strin
   if (isBlob(image)) return inline(image);
   const bytes = bytesIn(image);
   if (bytes) return inline(bytes);
-  if (isWebStream(image)) return inline(await collect(chunksOf(image)));
-  if (typeof image === 'object' && image !== null && Symbol.asyncIterator in image) return inline(await collect(image));
+  if (isWebStream(image)) return inlineStream(chunksOf(image));
+  if (typeof image === 'object' && image !== null && Symbol.asyncIterator in image) return inlineStream(image);
   const problem = image === undefined ? 'missing' : `of type ${tagOf(image)}`;
   throw invalid(
     `image is ${problem}. Pass a path, an http(s) URL, a data URI, bytes, a Blob or a stream of bytes, ` +
@@ -121,7 +123,8 @@ export async function prepareImage(image: Blob, options: PrepareImageOptions = {
   const { name = nameIn(image) ?? 'The image', maxSide, decode, sharp } = options;
   requireReadable(name, image.size);
   if (image.size === 0) throw invalid(`${name} is empty`);
-  const source = await ownBlob(image);
+  // A Blob of this realm, which only such a realm's functions accept.
+  const source = new Blob([await readBlob(image)], { type: image.type });
   const type = sniffFileType(await readBlob(source.slice(0, sniffedBytes)));
   const mediaType = inlineImageTypes.find((one) => one === `image/${type}`);
   const isSmall = mediaType !== undefined && source.size <= limits.inlineImageBytes;
@@ -217,9 +220,11 @@ function withoutFitter(isOtherFormat: boolean): string {
     : remedy;
 }
 
+const sizeProblem = (name: string, size: number) => invalid(`${name} is ${tooLarge(size)}. Make the image smaller`);
+
 /** Checks the size before reading, to avoid loading a video only to reject it. */
 function requireReadable(name: string, size: number): void {
-  if (size > maxSourceBytes) throw invalid(`${name} is ${tooLarge(size)}. Make the image smaller`);
+  if (size > maxSourceBytes) throw sizeProblem(name, size);
 }
 
 function remote(url: string): string {
@@ -256,19 +261,6 @@ function readErrorMessage(name: string, error: unknown): string {
   if (code === 'ENOENT') return `${name} does not exist`;
   if (code === 'EACCES' || code === 'EPERM') return `${name} cannot be read. Check its permissions`;
   return `${name} cannot be read: ${messageOf(error)}`;
-}
-
-async function collect(chunks: AsyncIterable<Uint8Array>): Promise<Blob> {
-  const parts: Uint8Array<ArrayBuffer>[] = [];
-  let size = 0;
-  for await (const part of chunks) {
-    const bytes = bytesIn(part);
-    if (!bytes) throw invalid('The stream of the image has other values than bytes');
-    parts.push(bytes);
-    size += bytes.length;
-    requireReadable('The image', size);
-  }
-  return new Blob(parts);
 }
 
 // A call's arguments are limited by the stack; 32 Ki of them fit everywhere. A multiple of 3 makes the pieces joinable.

@@ -21,7 +21,7 @@ import {
   samplerHeader,
   testKeyBodyBytes,
 } from '@gen3d/schema/rules';
-import { abortable, type RequestOptions, withDeadline } from './deadline.js';
+import { type RequestOptions, withDeadline } from './deadline.js';
 import { Gen3dError, InvalidRequestError, isTemporary, RequestTimeoutError } from './errors.js';
 import { readEvents } from './event-stream.js';
 import { dataUriOf, type ImageInput, labelOf, readImage, smallerImage } from './image-input.js';
@@ -100,7 +100,7 @@ export class Jobs {
     const request = { method: 'post', url: this.#transport.url('jobs') };
     const timeoutError = (timeoutMs: number) => new RequestTimeoutError(request, timeoutMs);
     return withDeadline(options, timeoutError, async (signal) => {
-      const image = await abortable(readImage(params?.image, this.#sharp), signal);
+      const image = await readImage(params?.image, this.#sharp);
       const withKey = { idempotencyKey: newIdempotencyKey(), ...withoutUndefined(params) };
       const send = async (image: string | Blob) => {
         const content = await jobRequest(withKey, image, this.#transport.isTestKey);

@@ -27,24 +27,15 @@ export async function readBlob(blob: Blob): Promise<Uint8Array<ArrayBuffer>> {
   });
 }
 
-/** Returns a Blob of this realm, which only such a realm's functions accept. */
-export async function ownBlob(blob: Blob): Promise<Blob> {
-  if (blob instanceof Blob) return blob;
-  const foreign: Blob = blob;
-  return new Blob([await readBlob(foreign)], { type: foreign.type });
-}
-
 export const isUrl = (value: unknown): value is URL => tagOf(value) === 'URL';
 
 export const isWebStream = (value: unknown): value is ReadableStream<Uint8Array> => tagOf(value) === 'ReadableStream';
 
 /** Returns the `code` of an error of the system or of a module loader. */
 export function codeOf(error: unknown): string | undefined {
-  const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
+  const code = (error as { code?: unknown } | null | undefined)?.code;
   return typeof code === 'string' ? code : undefined;
 }
 
-export function messageOf(error: unknown): string {
-  const isError = typeof error === 'object' && error !== null && 'message' in error;
-  return isError && typeof error.message === 'string' ? error.message : String(error);
-}
+export const messageOf = (error: unknown): string =>
+  String((error as { message?: unknown } | null | undefined)?.message ?? error);

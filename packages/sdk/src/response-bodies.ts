@@ -1,4 +1,5 @@
 import { ServerError } from './errors.js';
+import { bytesIn } from './realms.js';
 
 /** Returns the body if it has the expected type. @throws {ServerError} invalid_response */
 export function expectBody<T>(body: unknown, isExpected: (value: unknown) => value is T, name: string): T {
@@ -17,4 +18,22 @@ export async function* chunksOf(stream: ReadableStream<Uint8Array>): AsyncGenera
   } finally {
     await reader.cancel();
   }
+}
+
+/** Reads all chunks. @param tooLarge creates the error for more than `maxBytes`, of which no more are read */
+export async function readAll(
+  chunks: AsyncIterable<Uint8Array>,
+  maxBytes: number,
+  tooLarge: (bytes: number) => Error,
+): Promise<Blob> {
+  const parts: Uint8Array<ArrayBuffer>[] = [];
+  let size = 0;
+  for await (const chunk of chunks) {
+    const bytes = bytesIn(chunk);
+    if (!bytes) throw new TypeError('The stream has other values than bytes');
+    size += bytes.length;
+    if (size > maxBytes) throw tooLarge(size);
+    parts.push(bytes);
+  }
+  return new Blob(parts);
 }

@@ -5,7 +5,8 @@ import {
   readEndpointHealth,
   readEstimate,
 } from '@gen3d/schema/rules';
-import { abortable, type RequestOptions, withDeadline } from './deadline.js';
+import ky, { type KyInstance, type Options, TimeoutError } from 'ky';
+import { type RequestOptions, timerMs, withDeadline } from './deadline.js';
 import { errorFrom, fileError, requestId, retryAfterMs } from './error-response.js';
 import {
   ConnectionError,
@@ -16,12 +17,12 @@ import {
   ServerError,
 } from './errors.js';
 import { connectionError } from './foreign-response.js';
-import { chunksOf } from './response-bodies.js';
-import { sleep } from './sleep.js';
+import { chunksOf, readAll } from './response-bodies.js';
 
-// Sends requests so that callers need no retry loop. A request is retried after a 429, a 5xx or a broken connection,
-// unless repeating it could do something twice. Creating a job is safe, because all attempts carry the same idempotency
-// key. The server's Retry-After is obeyed up to a minute; beyond it, the call fails at once and says when to try again.
+// Sends requests with ky, so that callers need no retry loop. A request is retried after a 429, a 5xx or a broken
+// connection, unless repeating it could do something twice. Creating a job is safe, because all attempts carry the same
+// idempotency key. The server's Retry-After is obeyed up to a minute; beyond it, the call fails at once and says when to
+// try again.
 
 export type Fetch = typeof globalThis.fetch;
 
@@ -78,12 +79,44 @@ const mebibyte = 1024 ** 2;
 const maxJsonBytes = 16 * mebibyte;
 const maxFileBytes = 512 * mebibyte;
 
+const eventStream = 'text/event-stream';
+
 /** Sends the requests of all resources: adds the API key, retries, applies timeouts, and turns failures into errors. */
 export class Transport {
   readonly #options: TransportOptions;
+  readonly #api: KyInstance;
+  readonly #files: KyInstance;
 
   constructor(options: TransportOptions) {
+    const { apiKey, fetch, timeoutMs } = options;
+    const timeout = timerMs(timeoutMs);
     this.#options = options;
+    this.#api = ky.create({
+      timeout,
+      fetch: sendWith(fetch, maxJsonBytes),
+      headers: { accept: 'application/json', authorization: `Bearer ${apiKey}` },
+      // A followed redirect would lose the key, and the body of a POST.
+      redirect: 'manual',
+      hooks: {
+        beforeError: [
+          async ({ request: { url }, options: { body }, response }) => {
+            throw await errorFrom(response, { url, bodyBytes: (body as string | undefined)?.length });
+          },
+        ],
+      },
+    });
+    // No API key, because assets are public and may be on another host.
+    this.#files = ky.create({
+      timeout,
+      fetch: sendWith(fetch, maxFileBytes),
+      hooks: {
+        beforeError: [
+          ({ request, response }) => {
+            throw fileError(response, request.url);
+          },
+        ],
+      },
+    });
   }
 
   /** Whether the key is the public test key, whose jobs return a fixed sample. */
@@ -96,20 +129,13 @@ export class Transport {
     return `${this.#options.baseUrl}${path.startsWith('/') ? '' : '/v1/'}${path}`;
   }
 
-  async call(method: Method, path: string, call: Call = {}): Promise<ApiResponse> {
-    const { json, searchParams, headers: extra } = call;
-    const { baseUrl, apiKey } = this.#options;
-    const url = new URL(this.url(path));
-    for (const [name, value] of Object.entries(searchParams ?? {})) {
-      if (value !== undefined) url.searchParams.set(name, String(value));
-    }
-    const headersSent = { ...extra, accept: 'application/json', authorization: `Bearer ${apiKey}` };
-    const response = await this.#send(method, url.href, call, {
-      headers: json === undefined ? headersSent : { ...headersSent, 'content-type': 'application/json' },
-      ...(json !== undefined && { body: JSON.stringify(json) }),
-      // A followed redirect would lose the key, and the body of a POST.
-      redirect: 'manual',
-    });
+  async call(
+    method: Method,
+    path: string,
+    { json, searchParams, headers: extra, ...call }: Call = {},
+  ): Promise<ApiResponse> {
+    const content = { json, searchParams: searchParams ?? {}, headers: extra ?? {} };
+    const response = await this.#send(this.#api, method, this.url(path), call, content);
     const headers = {
       retryAfterMs: retryAfterMs(response.headers, Date.now()),
       estimate: readEstimate(response.headers),
@@ -121,103 +147,86 @@ export class Transport {
     } catch (cause) {
       throw new ServerError(
         'invalid_response',
-        `${baseUrl} responded with status ${response.status}, but the body is not JSON. Check that it is a gen3d server`,
+        `${this.#options.baseUrl} responded with status ${response.status}, but the body is not JSON. Check that it is a gen3d server`,
         { status: response.status, requestId: requestId(response), cause },
       );
     }
   }
 
-  /** Downloads a file. Sends no API key, because assets are public and may be on another host. */
+  /** Downloads a file. */
   async fetchBytes(url: string, limits: RequestOptions): Promise<Uint8Array> {
-    const response = await this.#send('get', url, limits);
+    const response = await this.#send(this.#files, 'get', url, limits);
     return new Uint8Array(await response.arrayBuffer());
   }
 
   /** Opens a stream of events. Resolves when the headers have arrived, and does not retry. */
   async openStream(url: string, lastEventId: string | undefined, signal: AbortSignal): Promise<Response> {
-    const response = await this.#options.fetch(url, {
-      headers: {
-        accept: 'text/event-stream',
-        authorization: `Bearer ${this.#options.apiKey}`,
-        ...(lastEventId !== undefined && { 'last-event-id': lastEventId }),
-      },
-      redirect: 'manual',
-      signal,
-    });
-    if (!response.ok) throw await errorFrom(await withWholeBody(response, url, maxJsonBytes), { url });
-    if (response.status === 204 || response.headers.get('content-type')?.startsWith('text/event-stream'))
-      return response;
+    const headers = { accept: eventStream, ...(lastEventId !== undefined && { 'last-event-id': lastEventId }) };
+    const response = await this.#api(url, { headers, signal, timeout: false, retry: 0 });
+    if (response.status === 204 || response.headers.get('content-type')?.startsWith(eventStream)) return response;
     throw new Gen3dError('invalid_response', `${url} did not respond with a stream of events`, {
       status: response.status,
       requestId: requestId(response),
     });
   }
 
-  /** @param content absent for a file, which may be on another kind of server */
-  #send(method: Method, url: string, call: Call, content?: Content): Promise<Response> {
-    const { maxRetries, onRetry } = this.#options;
-    const timeoutError = (timeoutMs: number) => new RequestTimeoutError({ method, url }, timeoutMs);
-    return withDeadline(call, timeoutError, async (signal) => {
-      for (let attempt = 1; ; attempt += 1) {
-        try {
-          return await this.#attempt(method, url, signal, content);
-        } catch (error) {
-          if (signal.aborted) throw signal.reason;
-          const pauseMs = attempt <= maxRetries ? retryPauseMs(error, attempt, call.repeatable) : undefined;
-          if (pauseMs === undefined) throw error;
-          onRetry?.({ error: error as Gen3dError, pauseMs, attempt });
-          await sleep(pauseMs, signal);
-        }
-      }
-    });
-  }
-
   /** Resolves with a response of status 2xx whose whole body has arrived. */
-  #attempt(method: Method, url: string, signal: AbortSignal, content?: Content): Promise<Response> {
-    const { fetch, timeoutMs } = this.#options;
-    const timeoutError = () => new RequestTimeoutError({ method, url }, timeoutMs);
-    return withDeadline({ signal, timeoutMs }, timeoutError, async (signal) => {
-      let hasHeaders = false;
+  #send(api: KyInstance, method: Method, url: string, call: Call, content: Options = {}): Promise<Response> {
+    const { maxRetries, onRetry, timeoutMs } = this.#options;
+    const timeoutError = (timeoutMs: number) => new RequestTimeoutError({ method, url }, timeoutMs);
+    const failure = (error: unknown) =>
+      error instanceof TimeoutError ? timeoutError(timeoutMs) : connectionError(url, error);
+    return withDeadline(call, timeoutError, async (signal) => {
+      let pauseMs: number | undefined;
+      const retry = {
+        limit: maxRetries,
+        methods: [method],
+        delay: () => pauseMs ?? 0,
+        shouldRetry({ error: thrown, retryCount: attempt }: { error: Error; retryCount: number }) {
+          const error = failure(thrown);
+          pauseMs = signal.aborted ? undefined : retryPauseMs(error, attempt, call.repeatable);
+          if (pauseMs === undefined) return false;
+          onRetry?.({ error, pauseMs, attempt });
+          return true;
+        },
+      };
       try {
-        const response = await abortable(fetch(url, { ...content, method: method.toUpperCase(), signal }), signal);
-        hasHeaders = true;
-        const complete = await abortable(withWholeBody(response, url, content ? maxJsonBytes : maxFileBytes), signal);
-        if (complete.ok) return complete;
-        throw content ? await errorFrom(complete, { url, bodyBytes: content.body?.length }) : fileError(complete, url);
+        return await api(url, { ...content, method, signal, retry });
       } catch (error) {
-        if (signal.aborted) throw signal.reason;
-        throw connectionError(url, error, hasHeaders);
+        throw failure(error);
       }
     });
   }
 }
 
-type Content = Pick<RequestInit, 'headers' | 'redirect'> & { readonly body?: string };
-
 /**
- * Reads the body now: a connection that breaks in the middle of it counts as a failed request, which can be repeated.
- *
- * @throws {Gen3dError} invalid_response, if the body is longer than `maxBytes` after decompression
+ * Adapts a `fetch` to ky, so that a custom one gets a URL and plain options. Reads the body of the response, too: a
+ * connection that breaks in the middle of it is a failed attempt, and the time limit of an attempt includes it.
  */
-async function withWholeBody(response: Response, url: string, maxBytes: number): Promise<Response> {
-  // Browsers hide a redirect: its status is 0, which `Response` does not accept.
-  if (response.type === 'opaqueredirect') return response;
-  const { status, statusText, headers } = response;
-  const parts: BlobPart[] = [];
-  let bytes = 0;
-  for await (const part of response.body ? chunksOf(response.body) : []) {
-    bytes += part.length;
-    if (bytes > maxBytes) {
+function sendWith(fetch: Fetch, maxBytes: number): Fetch {
+  return async (input) => {
+    const request = input as Request; // which is what ky passes
+    const { url, method, redirect, signal } = request;
+    const headers = Object.fromEntries(request.headers);
+    const content = await request.text();
+    let response: Response | undefined;
+    try {
+      response = await fetch(url, { method, redirect, signal, headers, ...(content && { body: content }) });
+      const { status, statusText, body } = response;
+      if (body === null || (response.ok && headers.accept === eventStream)) return response;
+      const details = { status, requestId: requestId(response) };
       const problem = `${url} responded with more than ${maxBytes / mebibyte} MiB. Check that it is the URL of a gen3d server`;
-      throw new Gen3dError('invalid_response', problem, { status, requestId: requestId(response) });
+      const tooLarge = () => new Gen3dError('invalid_response', problem, details);
+      const complete = await readAll(chunksOf(body), maxBytes, tooLarge);
+      return new Response(complete, { status, statusText, headers: response.headers });
+    } catch (error) {
+      throw connectionError(url, error, response !== undefined);
     }
-    parts.push(part as Uint8Array<ArrayBuffer>);
-  }
-  return new Response(bytes === 0 ? null : new Blob(parts), { status, statusText, headers });
+  };
 }
 
 /** Returns the pause before a failed request is repeated, in milliseconds. Undefined if it is not repeated. */
-function retryPauseMs(error: unknown, attempt: number, isRepeatable = true): number | undefined {
+function retryPauseMs(error: Gen3dError, attempt: number, isRepeatable = true): number | undefined {
   const isRetried =
     error instanceof RateLimitError ||
     (isRepeatable &&

@@ -1,6 +1,6 @@
 import type { WebhookEvent } from '@gen3d/schema';
 import { bytesIn } from './realms.js';
-import { chunksOf } from './response-bodies.js';
+import { chunksOf, readAll } from './response-bodies.js';
 import {
   secretsOf,
   type VerifyWebhookOptions,
@@ -105,13 +105,7 @@ function requireFunction(onEvent: unknown): void {
 // Far larger than any event. Anyone can send requests to this URL.
 const maxBodyBytes = 1024 ** 2;
 
-async function read(chunks: AsyncIterable<Uint8Array>): Promise<ArrayBuffer> {
-  const parts: Uint8Array<ArrayBuffer>[] = [];
-  let size = 0;
-  for await (const chunk of chunks) {
-    size += chunk.length;
-    if (size > maxBodyBytes) throw new WebhookVerificationError('The body is too large for an event');
-    parts.push(new Uint8Array(chunk));
-  }
-  return new Blob(parts).arrayBuffer();
-}
+const read = async (chunks: AsyncIterable<Uint8Array>) =>
+  (
+    await readAll(chunks, maxBodyBytes, () => new WebhookVerificationError('The body is too large for an event'))
+  ).arrayBuffer();

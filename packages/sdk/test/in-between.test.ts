@@ -127,16 +127,26 @@ describe('a connection', () => {
       message: `The server at ${host} does not speak http. If it uses TLS, use https://${host} as the base URL`,
     });
   });
+
+  test.each([
+    ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', /an authority that this machine does not know\. Set NODE_EXTRA_CA_CERTS to/],
+    ['DEPTH_ZERO_SELF_SIGNED_CERT', /an authority that this machine does not know\. Set NODE_EXTRA_CA_CERTS to/],
+    ['CERT_HAS_EXPIRED', /^https:\/\/gpu-box cannot be trusted: its certificate has expired$/],
+  ])('to a server whose certificate is refused with %s says why', async (code, message) => {
+    const cause = Object.assign(new Error('unable to verify'), { code });
+    const fetch = () => Promise.reject(new TypeError('fetch failed', { cause }));
+    await expect(client('https://gpu-box', { fetch }).balance.retrieve()).rejects.toThrow(message);
+  });
 });
 
 describe('the page of a proxy', () => {
   test.each([
-    [413, 'Gen3dError', /^A proxy at http:\S+ refuses requests of 0\.0 MiB \(413\)\. Raise its limit to 8 MiB/],
+    [413, 'Gen3dError', /responded with status 413: a proxy refuses requests of 0\.0 MiB\. Raise its limit to 8 MiB/],
     [502, 'ServerError', /responded with status 502: a proxy does not reach the gen3d server behind it/],
     [521, 'ServerError', /responded with status 521: a proxy does not reach the gen3d server behind it/],
     [524, 'ServerError', /responded with status 524: a proxy waited too long/],
     [511, 'ServerError', /responded with status 511: this network asks for a sign-in/],
-    [431, 'Gen3dError', /refuses the headers of the request as too large \(431\)\. Raise its limit/],
+    [431, 'Gen3dError', /status 431: a proxy refuses the headers as too large\. Raise its limit/],
     [503, 'ServerError', /responded with status 503: a proxy says that the gen3d server behind it is not available/],
     [504, 'ServerError', /responded with status 504: a proxy waited too long for the gen3d server behind it/],
     [520, 'ServerError', /responded with status 520$/],

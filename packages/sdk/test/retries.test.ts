@@ -1,5 +1,5 @@
 import { HttpResponse, http } from 'msw';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { ConnectionError, RateLimitError, RequestTimeoutError, ServerError } from '../src/index.js';
 import { client, jobId, jpeg, misbehavingServer, origin, succeeded, task } from './server.js';
 
@@ -227,4 +227,13 @@ test.each([
   expect(error).toMatchObject({ code: 'invalid_response', status: 200 });
   expect((error as Error).message).toContain(` responded with more than ${limit} MiB. Check`);
   expect({ requests, sent, isCanceled }).toEqual({ requests: 1, sent: limit + 1, isCanceled: true });
+});
+
+test('one signal for 40 parallel calls has one listener, so Node does not warn of a leak', async () => {
+  serve('get', job, () => HttpResponse.json(task()));
+  const { signal } = new AbortController();
+  const added = vi.spyOn(signal, 'addEventListener');
+  const gen3d = client();
+  await Promise.all(Array.from({ length: 40 }, () => gen3d.jobs.retrieve(jobId, { signal })));
+  expect(added).toHaveBeenCalledTimes(1);
 });
