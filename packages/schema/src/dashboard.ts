@@ -247,44 +247,13 @@ export const InstalledBundle = z.object({
 });
 export type InstalledBundle = z.infer<typeof InstalledBundle>;
 
-/** A bundle of the catalog that is not installed. */
-export const OfferedBundle = z.object({
-  name: z.string(),
-  title: z.string(),
-  description: z.string(),
-  bytes: z.number(),
-  license: z.string(),
-  /** How much memory it takes on a CPU; null if the catalog does not say. */
-  memory_bytes: z.nullable(z.number()),
-  /** The estimated time per photo on the server's CPU; null if the catalog has no estimate. */
-  cpu_seconds: z.nullable(z.number()),
-});
-export type OfferedBundle = z.infer<typeof OfferedBundle>;
-
-/** A download of a bundle: the current one, or the last. */
-export const BundlePull = z.object({
-  name: z.string(),
-  status: z.enum(['running', 'done', 'failed', 'canceled']),
-  received_bytes: z.number(),
-  /** 0 until the size is known. */
-  total_bytes: z.number(),
-  /** Why it failed. */
-  problem: z.nullable(z.string()),
-});
-export type BundlePull = z.infer<typeof BundlePull>;
-
 export const BundleOverview = z.object({
   /** Pulled bundles go to this machine, and to this folder on it. */
   host: z.string(),
   directory: z.string(),
-  free_disk_bytes: z.number(),
   installed: z.array(InstalledBundle),
   /** Folders that are not usable bundles, and why. */
   damaged: z.array(z.object({ name: z.string(), problem: z.string() })),
-  offered: z.array(OfferedBundle),
-  /** The name of the offered bundle that makes better shapes on this machine, if there is one. */
-  recommended: z.nullable(z.string()),
-  pull: z.nullable(BundlePull),
   /** Why runners could not open the bundle that was chosen last. */
   problem: z.nullable(z.string()),
 });

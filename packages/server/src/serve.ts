@@ -28,7 +28,6 @@ import { createContext, type ServerContext } from './server-context.js';
 import { createApp } from './web/app.js';
 import { createHttpServer } from './web/guards/http-server.js';
 import type { Services } from './web/routes/services.js';
-import type { Offers } from './work/bundles/offers.js';
 import { startHousekeeping } from './work/housekeeping.js';
 import type { RunnerDevice } from './work/runner/runner.js';
 
@@ -47,8 +46,6 @@ export interface ServeOptions {
   stdout?: Output;
   /** Resolves the settings again after `gen3d models use`. Without it, the server keeps its bundles. */
   reloadConfig?: () => Config;
-  /** Loads what the operator's page offers to pull: `@gen3d/weights/offers`. Default: nothing. */
-  offers?: () => Promise<Offers>;
   /** Folder of the test key's model.glb and thumbnail.jpg. Default: the sample that gen3d ships. */
   sampleFolder?: string;
   /** Time limit for an access to a stored file. Default: 2 minutes. */
@@ -76,12 +73,12 @@ export interface Server {
  * @throws {ConfigError} if a store cannot be used, or another server uses the data directory of a SQLite database
  */
 export async function serve(edges: Edges, config: Config, options: ServeOptions = {}): Promise<Server> {
-  const { log = createLog(config), stdout = process.stdout, reloadConfig, offers, fileTimeoutMs } = options;
+  const { log = createLog(config), stdout = process.stdout, reloadConfig, fileTimeoutMs } = options;
   for (const warning of unknownVariables()) log.warn(warning);
   const parts = new Parts(log);
   try {
     const { store } = await parts.start(openStores(edges, config, log));
-    const context = createContext(config, store, { log, reloadConfig, offers, fileTimeoutMs });
+    const context = createContext(config, store, { log, fileTimeoutMs });
     const { state, children, services } = context;
     await parts.start(closeDispatcher(context));
     const sandbox = await openFiles(edges, context, options);
@@ -229,12 +226,11 @@ async function startWork({
 }
 
 /** Says that the server is ready, and later that it is not. */
-function accept({ state, bundleManager }: ServerContext, http: Http): Started {
+function accept({ state }: ServerContext, http: Http): Started {
   state.ready = true;
   const stop = () => {
     state.ready = false;
     http.stopAccepting();
-    bundleManager.cancelPull();
   };
   return { stop };
 }

@@ -1,6 +1,5 @@
 import type { Logger } from 'pino';
 import type { Agent } from 'undici';
-import { chooseBundles } from './chosen-bundles.js';
 import type { Config } from './config.js';
 import { KeyUse } from './data/accounts/api-keys.js';
 import { DashboardTokens } from './data/accounts/dashboard-tokens.js';
@@ -20,7 +19,6 @@ import { BodyBudget } from './web/guards/body-budget.js';
 import { createSlots } from './web/guards/slots.js';
 import { Metrics } from './web/metrics.js';
 import type { Services } from './web/routes/services.js';
-import { BundleManager, type BundleManagerOptions } from './work/bundles/bundle-manager.js';
 import type { Children } from './work/children.js';
 import { Delivery } from './work/webhooks/delivery.js';
 import type { Worker, WorkerOptions } from './work/worker.js';
@@ -51,7 +49,6 @@ export interface ServerContext {
   wakeReaders: () => void;
   children: Children;
   worker: Worker;
-  bundleManager: BundleManager;
   /** The services that routes use, except the sandbox, which is opened later. */
   services: Omit<Services, 'sandbox' | 'assetsFolder'>;
 }
@@ -59,12 +56,7 @@ export interface ServerContext {
 export function createContext(
   config: Config,
   store: Store,
-  {
-    log,
-    reloadConfig,
-    offers,
-    fileTimeoutMs,
-  }: Pick<BundleManagerOptions, 'log' | 'reloadConfig' | 'offers'> & Pick<WorkerOptions, 'fileTimeoutMs'>,
+  { log, fileTimeoutMs }: Pick<WorkerOptions, 'log' | 'fileTimeoutMs'>,
 ): ServerContext {
   const { db, dirs, files, keyRing, kind } = store;
   const state: ServerState = { ready: false, url: '', bucketUrl: undefined, rates: config.rates ?? {} };
@@ -94,14 +86,6 @@ export function createContext(
   };
   const shared = { config, db, files, metrics, wakeup, dispatcher, onEvent, fileTimeoutMs, log };
   const { children, worker } = createWorker(shared);
-  const bundleManager = new BundleManager({
-    config,
-    choose: (choice) => chooseBundles(config.dataDir, choice),
-    reloadConfig,
-    runners: children,
-    offers,
-    log,
-  });
   const parts = {
     config,
     log,
@@ -114,14 +98,13 @@ export function createContext(
     wakeReaders,
     children,
     worker,
-    bundleManager,
   };
   return { ...parts, services: createServices(parts, { metrics, endpoints, eventFeed, onEvent }) };
 }
 
 /** Collects what routes use. */
 function createServices(
-  { config, log, store, state, assetsUrl, wakeup, worker, bundleManager }: Omit<ServerContext, 'services'>,
+  { config, log, store, state, assetsUrl, wakeup, worker, children }: Omit<ServerContext, 'services'>,
   own: Pick<Services, 'metrics' | 'endpoints' | 'eventFeed'> & { onEvent: () => void },
 ): ServerContext['services'] {
   const { db, files, keyRing } = store;
@@ -136,7 +119,7 @@ function createServices(
     log,
     ...shared,
     jobEstimates,
-    bundleManager,
+    runners: children,
     assetsUrl,
     files,
     keyUse: new KeyUse(db, log),

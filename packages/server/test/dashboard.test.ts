@@ -648,9 +648,6 @@ describe('the operator', () => {
     const key = CreatedKey.parse((await call('POST', '/keys', { name: 'shop' }, { ...named, ...at })).body);
     await call('DELETE', `/keys/${key.key_id}`, undefined, { ...named, ...at });
     await (await signIn({ api_key: apiKey })).call('POST', '/keys', { name: 'own' }, at);
-    await call('POST', '/operator/bundles/use', { name: 'unknown' }, at);
-    await call('POST', '/operator/bundles/pull', { name: 'unknown' }, at);
-    await call('DELETE', '/operator/bundles/pull', undefined, at);
 
     const entries = (await admin().listAudit()).filter(({ who }) =>
       /^operator at 192\.0\.2\.7 through .*127\.0\.0\.1$/.test(who),
@@ -661,9 +658,6 @@ describe('the operator', () => {
       ['account credit', account_id, '3.5 USD'],
       ['key create', key.key_id, `account ${accountId}`],
       ['key revoke', key.key_id, null],
-      ['bundle use', 'unknown', null],
-      ['bundle pull', 'unknown', null],
-      ['bundle cancel', null, null],
     ]);
   });
 

@@ -226,7 +226,6 @@ export async function startServer(
   const server = await serve(config, {
     log: silent,
     reloadConfig,
-    offers: () => import('@gen3d/weights/offers'),
     stdout: { write: (text) => (stdout += text) },
     ...options,
   });

@@ -32,11 +32,9 @@ async function serve(command: Command): Promise<void> {
     let readyLine = '';
     const stdout = { write: (line: string) => (readyLine += line) };
     const reloadConfig = await configReader(command);
-    const server = await start(config, { stdout, reloadConfig, offers: () => import('@gen3d/weights/offers') }).catch(
-      (error: unknown) => {
-        throw explainListening(error, 'gen3d serve', { ...config, flags: '--' }, metricsListener(config));
-      },
-    );
+    const server = await start(config, { stdout, reloadConfig }).catch((error: unknown) => {
+      throw explainListening(error, 'gen3d serve', { ...config, flags: '--' }, metricsListener(config));
+    });
     // The key is stored before the ready line, because scripts may run `gen3d create` as soon as it appears.
     const hasStoredKey = await storeKey(server.url, config.dataDir, server.bootstrap?.apiKey);
     const isForPeople = isLogForPeople(config);

@@ -2,7 +2,6 @@ import type { GalleryJob } from '@gen3d/schema/dashboard';
 import { photoExtensions, type RealSizeTexts } from '@gen3d/schema/rules';
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
-import { BetterBundle } from '../components/bundles.js';
 import { Button, ConfirmButton } from '../components/buttons.js';
 import { Problem, Success, useAction } from '../components/feedback.js';
 import { type GalleryChoice, GalleryToolbar, sorts, viewLabels, views } from '../components/gallery-toolbar.js';
@@ -64,7 +63,7 @@ function useChoice() {
 
 export function GalleryPage() {
   useTitle('Models');
-  const { api, account, role } = useSession();
+  const { api, account } = useSession();
   const { choice, choose } = useChoice();
   const { view, sort, search } = choice;
   const [acceptedCount, setAcceptedCount] = useState(0);
@@ -181,7 +180,6 @@ export function GalleryPage() {
             <span>or paste one, or click to choose some. Best: one whole object on a plain background.</span>
           </button>
           <SamplePhotos onChoose={(photo) => add([photo])} />
-          {role === 'operator' && <BetterBundle />}
         </>
       )}
       {isEmpty && !isNew && <p class="empty">{emptyMessage(choice)}</p>}

@@ -46,18 +46,12 @@ test('the operator creates an account, and from there a key of it', async () => 
   expect(errors).toEqual([expect.stringContaining('409')]);
 });
 
-test('a large bundle is pulled after a question, which says how long a photo takes on this CPU', async () => {
+test('the operator sees the installed bundles, and the commands that pull and choose them', async () => {
   const { page, errors } = await signedIn();
-  const pulls: string[] = [];
-  page.on('request', (request) => request.url().endsWith('/operator/bundles/pull') && pulls.push(request.method()));
   await page.getByRole('link', { name: 'Operator', exact: true }).click();
-  await page.getByRole('button', { name: 'Pull triposg' }).click();
-  const question = page.getByRole('dialog', { name: 'Pull TripoSG?' });
-  await question.getByText(/GB are downloaded to .*\. Without a GPU, a photo takes about \d.* there\./).waitFor();
+  await page.getByText('Inflated silhouette').waitFor();
+  await page.getByText('gen3d models pull').waitFor();
   await expectAccessible(page);
-  await question.getByRole('button', { name: 'Cancel' }).click();
-  await question.waitFor({ state: 'hidden' });
-  expect(pulls).toEqual([]);
   expect(errors).toEqual([]);
 });
 

@@ -11,12 +11,6 @@ const forNetworks = [
   ...['USERPROFILE', 'APPDATA', 'LOCALAPPDATA', 'ProgramData', 'ProgramFiles', 'SystemDrive', 'windir', 'ComSpec'],
 ];
 
-/** A pull downloads, possibly through a proxy, and the token is for the host that it downloads from. */
-const forDownloads = [
-  ...['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy', 'NO_PROXY', 'no_proxy'],
-  ...['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR', 'HF_ENDPOINT', 'HF_TOKEN'],
-];
-
 function picked(names: readonly string[]): NodeJS.ProcessEnv {
   const entries = names.map((name) => [name, process.env[name]] as const);
   return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
@@ -27,6 +21,3 @@ export const bareEnvironment = (): NodeJS.ProcessEnv => picked(everywhere);
 
 /** The environment of processes that run networks. */
 export const runnerEnvironment = (): NodeJS.ProcessEnv => picked([...everywhere, ...forNetworks]);
-
-/** The environment of processes that pull bundles, and test them. */
-export const pullEnvironment = (): NodeJS.ProcessEnv => picked([...everywhere, ...forNetworks, ...forDownloads]);

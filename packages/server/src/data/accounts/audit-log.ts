@@ -17,10 +17,7 @@ export type AuditedAction =
   | 'job delete'
   | 'dead-letter replay'
   | 'server-key rotate'
-  | 'sign-in-link create'
-  | 'bundle pull'
-  | 'bundle cancel'
-  | 'bundle use';
+  | 'sign-in-link create';
 
 /**
  * An operator's action. Contains ids and amounts, but no secrets, and no names or other texts of an account, which must
@@ -30,7 +27,7 @@ export interface Action {
   /** The operator who did it, for example `operator at 192.0.2.7 through 10.0.0.5` (a proxy) or `gen3d admin (OS user root)`. */
   who: string;
   action: AuditedAction;
-  /** The id of the account, key, job or event, or the name of the bundle. */
+  /** The id of the account, key, job or event. */
   subject?: string;
   detail?: string;
 }

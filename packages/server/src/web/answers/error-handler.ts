@@ -7,7 +7,6 @@ import { toUsd } from '../../base/money.js';
 import { AccountDeletedError, QuotaError } from '../../data/accounts/quotas.js';
 import { isUnavailable } from '../../data/db/unavailable.js';
 import { InsufficientBalanceError, TooManyOpenJobsError } from '../../data/jobs/create.js';
-import { BundleRefusal } from '../../work/bundles/bundle-manager.js';
 import { HttpError, sendJson, TooManyRequestsError } from './responses.js';
 
 /** Turns every error that a handler throws into a response. */
@@ -53,7 +52,6 @@ function refusalOf(error: unknown): HttpError | undefined {
     return new HttpError(429, 'quota_exceeded', error.message, { 'retry-after': String(error.retryAfterSeconds) });
   }
   if (error instanceof AdminError) return new HttpError(409, 'invalid_request', error.message);
-  if (error instanceof BundleRefusal) return new HttpError(400, 'invalid_request', error.message);
   // Express throws errors with a status for invalid requests, such as a path that cannot be decoded.
   if (typeof error !== 'object' || error === null) return undefined;
   const { status } = error as { status?: unknown };

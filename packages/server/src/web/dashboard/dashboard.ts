@@ -10,7 +10,6 @@ import { jobRoutes } from '../routes/jobs.js';
 import type { Services } from '../routes/services.js';
 import { webhookEndpointRoutes } from '../routes/webhook-endpoint.js';
 import { keyRoutes, ledgerRoutes, quotaRoutes } from './account-routes.js';
-import { bundleRoutes } from './bundle-routes.js';
 import { eventRoutes } from './event-routes.js';
 import { jobDetailRoutes } from './job-detail-routes.js';
 import { operatorRoutes } from './operator-routes.js';
@@ -62,7 +61,6 @@ export function dashboardRoutes(services: Services, limit: RequestLimit): RouteG
   const api = '/dashboard/api';
   return [
     { at: `${api}/session`, who: 'visitor', routes: sessionRoutes(services, limit) },
-    { at: `${api}/operator/bundles`, who: 'operator', routes: bundleRoutes(services) },
     { at: `${api}/operator`, who: 'operator', routes: operatorRoutes(services) },
     { at: `${api}/jobs`, who: 'account', routes: jobRoutes(services) },
     { at: `${api}/gallery`, who: 'account', routes: galleryRoutes(services) },

@@ -15,6 +15,7 @@ import { transaction } from '../../data/db/transaction.js';
 import { accountsWithOpenJobs, finishedJobsByStatus, oldestOpenJob, openJobsByStatus } from '../../data/jobs/counts.js';
 import { type LiveRunner, liveRunners } from '../../data/runners/registry.js';
 import { outboxCounts } from '../../data/webhooks/outbox.js';
+import { bundleOverview } from '../../work/bundles.js';
 import { noSuch, sendJson, validated } from '../answers/responses.js';
 import { jsonBody } from '../guards/json-body.js';
 import type { Services } from '../routes/services.js';
@@ -46,11 +47,11 @@ const shownRunner = (runner: LiveRunner): Overview['runners'][number] => ({
   heartbeat_at: isoTime(runner.heartbeat_at),
 });
 
-type Dependencies = Pick<Services, 'bodyBudget' | 'bundleManager' | 'config' | 'cursors' | 'db' | 'rates'>;
+type Dependencies = Pick<Services, 'bodyBudget' | 'config' | 'cursors' | 'db' | 'rates' | 'runners'>;
 
 /** Serves `/dashboard/api/operator`: the state of the server, and its accounts. */
 export function operatorRoutes(services: Dependencies): Router {
-  const { bundleManager, config, cursors, db, rates } = services;
+  const { config, cursors, db, rates, runners } = services;
   const router = Router();
   const counts = cached(async () => {
     const byStatus = [...(await openJobsByStatus(db)), ...(await finishedJobsByStatus(db, dayMs))];
@@ -61,16 +62,16 @@ export function operatorRoutes(services: Dependencies): Router {
   router.get('/overview', async (_request, response) => {
     const { jobs, events } = await counts();
     const oldest = await oldestOpenJob(db);
-    const runners = await liveRunners(db, currentTime(db));
+    const live = await liveRunners(db, currentTime(db));
     const { bavail, bsize } = await statfs(config.dataDir);
     sendJson(response, 200, {
       jobs,
       oldest_open_at: oldest === undefined ? null : isoTime(oldest),
       inference_seconds: await recentInference(db),
       events,
-      runners: runners.map(shownRunner),
+      runners: live.map(shownRunner),
       rates: { ...rates() },
-      ...bundleManager.inUse,
+      ...runners.bundles,
       database: kindOf(db).name,
       version,
       node: process.version,
@@ -79,6 +80,10 @@ export function operatorRoutes(services: Dependencies): Router {
       memory_bytes: process.memoryUsage.rss(),
       free_disk_bytes: bavail * bsize,
     } satisfies Overview);
+  });
+
+  router.get('/bundles', async (_request, response) => {
+    sendJson(response, 200, await bundleOverview(config, runners));
   });
 
   router.get('/accounts', async (request, response) => {

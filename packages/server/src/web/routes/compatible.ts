@@ -5,6 +5,7 @@ import { type Request, type Response, Router } from 'express';
 import { z } from 'zod';
 import { findTask } from '../../data/jobs/job-store.js';
 import { assetUrl, type TaskRow } from '../../data/jobs/task.js';
+import { modelBundle } from '../../work/bundles.js';
 import { HttpError, noSuch, sendJson, validated } from '../answers/responses.js';
 import { callerOf } from '../guards/auth.js';
 import { imageBody, jsonBody, releaseBody } from '../guards/json-body.js';
@@ -18,7 +19,7 @@ const maxWaiting = 64;
 const maxPauseMs = 30_000;
 
 type Dependencies = JobCreation &
-  Pick<Services, 'assetsUrl' | 'bodyBudget' | 'bundleManager' | 'eventFeed' | 'files' | 'slots'>;
+  Pick<Services, 'assetsUrl' | 'bodyBudget' | 'runners' | 'eventFeed' | 'files' | 'slots'>;
 
 /** The paths of other servers. Without a version it is LocalAI's, whose responses are JSON unless asked otherwise. */
 export const compatiblePaths = ['/3d/generations', '/v1/3d/generations', '/api/v1/3d/generations'];
@@ -182,14 +183,14 @@ const generationStatus = {
 } as const;
 
 /** Describes a job as HT-compat 1.0 does. */
-function generationOf({ assetsUrl, bundleManager }: Dependencies, task: TaskRow) {
+function generationOf({ assetsUrl, runners }: Dependencies, task: TaskRow) {
   const { id, status, model_key, thumbnail_key, error_code, error_message } = task;
   const url = (key: string) => assetUrl(assetsUrl(), key);
   return {
     id,
     object: '3d.generation',
     created: Math.floor(task.created_at / 1_000),
-    model: bundleManager.model,
+    model: modelBundle(runners),
     status: generationStatus[status],
     ...(model_key !== null && {
       data: [
@@ -211,9 +212,9 @@ function generationOf({ assetsUrl, bundleManager }: Dependencies, task: TaskRow)
 }
 
 /** Lists the bundle that makes the models, which is how clients of other servers find one. */
-export function compatibleModels({ bundleManager }: Pick<Services, 'bundleManager'>): Router {
+export function compatibleModels({ runners }: Pick<Services, 'runners'>): Router {
   return Router().get('/', (_request, response) => {
-    const model = { id: bundleManager.model, object: 'model', owned_by: 'gen3d', capabilities: ['3d'] };
+    const model = { id: modelBundle(runners), object: 'model', owned_by: 'gen3d', capabilities: ['3d'] };
     sendJson(response, 200, { object: 'list', data: [model] });
   });
 }

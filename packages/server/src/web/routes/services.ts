@@ -6,7 +6,7 @@ import type { Db } from '../../data/db/database.js';
 import type { JobStores, Sample } from '../../data/jobs/create.js';
 import type { JobFiles } from '../../data/jobs/deletion.js';
 import type { Endpoints } from '../../data/webhooks/endpoints.js';
-import type { BundleManager } from '../../work/bundles/bundle-manager.js';
+import type { RunnerBundles } from '../../work/bundles.js';
 import type { Cursors } from '../answers/cursors.js';
 import type { EventFeed } from '../answers/event-feed.js';
 import type { JobEstimates } from '../answers/job-estimates.js';
@@ -39,7 +39,7 @@ export interface Services {
   jobStores: JobStores;
   /** The account and the sample of the public test key. Undefined if the key is disabled. */
   sandbox: { accountId: string; sample: Sample } | undefined;
-  bundleManager: BundleManager;
+  runners: RunnerBundles;
   isReady: () => boolean;
   /** Resolves if the asset store works at the moment, and rejects otherwise. Cheap. */
   checkAssets: () => Promise<void>;
