@@ -8,6 +8,7 @@ import { readGlb } from '../../../scripts/images/contact-sheet.mjs';
 import { Failed } from '../../../scripts/processes.mjs';
 import { requireFrom, root } from '../../../scripts/repository.mjs';
 import { compare, tolerances } from './compare.mjs';
+import { countParts, countRegions } from './parts.mjs';
 import { readSet, sides } from './read-set.mjs';
 import { sampleSurface } from './sample-surface.mjs';
 import { cameraErrors, printSides } from './side-figures.mjs';
@@ -44,8 +45,11 @@ const baseline = 'inflate';
 /** @typedef {import('./compare.mjs').Comparison} Comparison */
 /** @typedef {import('./side-figures.mjs').CameraError} CameraError */
 /**
+ * `parts` are of the model, and `regions` of the first photo's outline.
+ *
  * @typedef {Comparison & {
- *   iou: number, watertight: boolean, seconds?: number, failed?: string, cameras?: CameraError[],
+ *   iou: number, watertight: boolean, parts: number, regions: number, seconds?: number, failed?: string,
+ *   cameras?: CameraError[],
  * }} Figures
  */
 /** @typedef {Figures & { bundle: string, object: string, view: number | string }} Kept */
@@ -229,21 +233,25 @@ function halfTangentOf(glb) {
  * @returns {Promise<Figures>}
  */
 async function measure({ reconstruct }, object, { photos, shown }, truth) {
+  const pixels = await readPixels(photos[0].photo);
+  const regions = countRegions(pixels);
   const startedAt = performance.now();
   let model;
   try {
     model = await reconstruct(photos);
   } catch (error) {
     const failed = error instanceof Error ? error.message : String(error);
-    return { failed, ...compare(dust, truth, shown), iou: 0, watertight: false };
+    return { failed, ...compare(dust, truth, shown), iou: 0, watertight: false, parts: 0, regions };
   }
   const seconds = (performance.now() - startedAt) / 1000;
   const { mesh, baseColor, camera, views } = model;
   return {
     seconds,
     ...compare(sampleSurface(mesh, baseColor, samples), truth, shown),
-    iou: silhouetteIou(mesh, await readPixels(photos[0].photo), camera),
+    iou: silhouetteIou(mesh, pixels, camera),
     watertight: isWatertight(mesh),
+    parts: countParts(mesh),
+    regions,
     ...(photos.length > 1 && object.sides && { cameras: cameraErrors(views ?? [], object.sides) }),
   };
 }
@@ -268,12 +276,13 @@ function print(names, objects, results) {
   console.log(`${objects.length} objects of ${kinds.length} kinds, ${photoCount} photos.\n`);
   row(
     ...['', 'Chamfer', `of ${baseline}'s`, ...tolerances.map((tolerance) => `F@${tolerance}`), 'silhouette'],
-    ...['Chamfer seen', 'unseen', 'color seen', 'unseen', 'closed', 'failed', 'seconds'],
+    ...['Chamfer seen', 'unseen', 'color seen', 'unseen', 'closed', 'one part', 'failed', 'seconds'],
   );
-  row('---', ...Array(10 + tolerances.length).fill('--:'));
+  row('---', ...Array(11 + tolerances.length).fill('--:'));
   const reference = mean(ofBundle(results, baseline), 'chamfer');
   for (const name of names) {
     const own = ofBundle(results, name);
+    const whole = own.filter(({ regions }) => regions === 1);
     row(
       name,
       mean(own, 'chamfer').toFixed(4),
@@ -285,6 +294,7 @@ function print(names, objects, results) {
       mean(own, 'colorSeen').toFixed(3),
       mean(own, 'colorUnseen').toFixed(3),
       `${own.filter(({ watertight }) => watertight).length} of ${own.length}`,
+      `${whole.filter(({ parts }) => parts === 1).length} of ${whole.length}`,
       own.filter(({ failed }) => failed).length,
       average(own.flatMap(({ seconds }) => seconds ?? [])).toFixed(1),
     );

@@ -185,7 +185,7 @@ export class Engine {
     const { stepped, smooth } = meshDefaults.resolution;
     const resolution = options.resolution ?? (field.projects ? smooth : stepped);
     const grid = await stage('field', () => sampleGrid(field, resolution, signal));
-    const closed = await stage('surface', () => extractSurface(field, grid, maxTriangles, signal));
+    const closed = await stage('surface', () => extractSurface(field, grid, cutout, maxTriangles, signal));
     const normals = vertexNormals(closed);
     const mesh = await stage('unwrap', () => unwrap(closed, normals, field.camera, textureSize));
     const elevationRadians = estimateElevation(closed.positions, field.elevation);

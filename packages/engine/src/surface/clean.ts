@@ -1,3 +1,4 @@
+import { DisjointSets } from '../base/disjoint-sets.js';
 import type { TriangleMesh } from '../base/mesh.js';
 
 /** An island has less than this share of the largest part's volume, and of the longest part's length. */
@@ -66,26 +67,16 @@ function partLengths(positions: Float32Array, { partOf, count }: Parts): Float64
 }
 
 /** Finds the connected parts of a mesh. */
-function connectedParts({ positions, indices }: TriangleMesh): Parts {
-  const parent = new Uint32Array(positions.length / 3);
-  for (let vertex = 0; vertex < parent.length; vertex++) parent[vertex] = vertex;
-  const root = (vertex: number): number => {
-    let at = vertex;
-    while (parent[at] !== at) {
-      parent[at] = parent[parent[at]!]!;
-      at = parent[at]!;
-    }
-    return at;
-  };
+export function connectedParts({ positions, indices }: TriangleMesh): Parts {
+  const sets = new DisjointSets(positions.length / 3);
   for (let t = 0; t < indices.length; t += 3) {
-    const a = root(indices[t]!);
-    parent[root(indices[t + 1]!)] = a;
-    parent[root(indices[t + 2]!)] = a;
+    sets.join(indices[t]!, indices[t + 1]!);
+    sets.join(indices[t]!, indices[t + 2]!);
   }
-  const partOf = new Uint32Array(parent.length);
+  const partOf = new Uint32Array(positions.length / 3);
   let count = 0;
-  for (let vertex = 0; vertex < parent.length; vertex++) if (parent[vertex] === vertex) partOf[vertex] = count++;
-  for (let vertex = 0; vertex < parent.length; vertex++) partOf[vertex] = partOf[root(vertex)]!;
+  for (let vertex = 0; vertex < partOf.length; vertex++) if (sets.find(vertex) === vertex) partOf[vertex] = count++;
+  for (let vertex = 0; vertex < partOf.length; vertex++) partOf[vertex] = partOf[sets.find(vertex)]!;
   return { partOf, count };
 }
 

@@ -1,7 +1,7 @@
 import { MeshoptSimplifier } from 'meshoptimizer';
-import type { TriangleMesh } from '../base/mesh.js';
+import { type TriangleMesh, vertexNeighbors } from '../base/mesh.js';
 import { meshDefaults } from '../mesh-defaults.js';
-import { compact } from './clean.js';
+import { compact, connectedParts } from './clean.js';
 import { nonManifoldVertices } from './topology.js';
 
 export interface Simplified {
@@ -71,11 +71,35 @@ async function simplifyFast(mesh: TriangleMesh, triangles: number, maxError: num
       ['ErrorAbsolute', 'Regularize'],
     );
     const folded = nonManifoldVertices({ positions, indices: simplified });
-    if (folded.length === 0) return compact(positions, simplified);
-    for (const vertex of folded) locked[vertex] = 1;
+    const torn = folded.length === 0 ? tornVertices(mesh, simplified) : [];
+    if (folded.length === 0 && torn.length === 0) return compact(positions, simplified);
+    for (const vertex of [...folded, ...torn]) locked[vertex] = 1;
     for (let ring = 0; ring < 2 + attempt; ring++) lockNeighbors(indices, locked);
   }
   return mesh;
+}
+
+/** Finds the vertices at which simplification tore the mesh into more parts: the middle of necks as thin as a cell. */
+function tornVertices(mesh: TriangleMesh, simplified: Uint32Array): number[] {
+  const { positions, indices } = mesh;
+  const { partOf } = connectedParts({ positions, indices: simplified });
+  const parts = new Set(Array.from(simplified, (vertex) => partOf[vertex]!));
+  if (parts.size <= connectedParts(mesh).count) return [];
+  // Each removed vertex belongs to the part of the nearest vertex that was not.
+  const { starts, list } = vertexNeighbors(indices, partOf.length);
+  const nearest = new Int32Array(partOf.length).fill(-1);
+  const queue = [...new Set(simplified)];
+  for (const vertex of queue) nearest[vertex] = partOf[vertex]!;
+  const torn: number[] = [];
+  for (const vertex of queue) {
+    for (const neighbor of list.subarray(starts[vertex]!, starts[vertex + 1]!)) {
+      if (nearest[neighbor] === nearest[vertex]) continue;
+      if (nearest[neighbor]! >= 0) torn.push(vertex);
+      else queue.push(neighbor);
+      if (nearest[neighbor]! < 0) nearest[neighbor] = nearest[vertex]!;
+    }
+  }
+  return torn;
 }
 
 /** Each attempt has this target, as a multiple of `triangles`. A larger target causes fewer folds. */
