@@ -7,6 +7,9 @@ const descriptions = {
   avif: 'an AVIF',
   heic: 'a HEIC photo',
   tiff: 'a TIFF',
+  raw: 'a camera RAW file (export a JPEG of it)',
+  jxl: 'a JPEG XL image',
+  psd: 'a Photoshop document',
   bmp: 'a BMP',
   svg: 'an SVG',
   html: 'an HTML page',
@@ -43,7 +46,7 @@ export const photoExtensions = Object.values(photoFormats).flatMap(({ extensions
 export const describeFileType = (type: FileType | undefined): string =>
   type ? descriptions[type] : 'not a recognized image';
 
-/** `sniffFileType` needs this many of a file's first bytes. */
+/** `sniffFileType` needs this many of a file's first bytes, or all to tell each camera RAW file from a TIFF. */
 export const sniffedBytes = 1_024;
 
 /** First bytes, as Latin-1 text. */
@@ -52,8 +55,17 @@ const signatures: readonly (readonly [type: FileType, start: string])[] = [
   ['jpeg', '\xff\xd8\xff'],
   ['gif', 'GIF87a'],
   ['gif', 'GIF89a'],
+  ['raw', 'II*\0\x10\0\0\0CR'],
+  ['raw', 'FUJIFILMCCD-RAW'],
+  ['raw', 'IIRO'],
+  ['raw', 'IIRS'],
+  ['raw', 'MMOR'],
+  ['raw', 'IIU\0'],
   ['tiff', 'II*\0'],
   ['tiff', 'MM\0*'],
+  ['jxl', '\xff\x0a'],
+  ['jxl', '\0\0\0\x0cJXL \r\n\x87\n'],
+  ['psd', '8BPS'],
   ['bmp', 'BM'],
   ['pdf', '%PDF'],
   ['lfs', 'version https://git-lfs.github.com/spec/'],
@@ -72,10 +84,12 @@ const signatures: readonly (readonly [type: FileType, start: string])[] = [
 export function sniffFileType(bytes: Uint8Array): FileType | undefined {
   const start = String.fromCharCode(...bytes.subarray(0, sniffedBytes));
   const type = signatures.find(([, signature]) => start.startsWith(signature))?.[0];
+  if (type === 'tiff' && isRaw(bytes)) return 'raw';
   if (type) return type;
   if (start.startsWith('RIFF') && start.startsWith('WEBP', 8)) return 'webp';
   if (start.startsWith('ftyp', 4)) {
     // AVIF and HEIC share a container. Its fourth byte is the length of the list of brands, any of which may tell.
+    if (start.startsWith('crx ', 8)) return 'raw';
     const brands = start.slice(8, Math.max(8, start.charCodeAt(3)));
     if (/avi[fs]/.test(brands)) return 'avif';
     if (/hei[cxms]|hev[cxms]|mif1|msf1/.test(brands)) return 'heic';
@@ -86,4 +100,27 @@ export function sniffFileType(bytes: Uint8Array): FileType | undefined {
   if (/^(\xef\xbb\xbf)?\s*<(!doctype html|html)/i.test(start)) return 'html';
   if (/<svg[\s>]/i.test(start)) return 'svg';
   return /^(\xef\xbb\xbf)?\s*[{[]/.test(start) ? 'json' : undefined;
+}
+
+/** Says whether the first directory of a TIFF is that of a camera's sensor, or of the preview beside it. */
+function isRaw(bytes: Uint8Array): boolean {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const isLittle = bytes[0] === 0x49;
+  const at = view.byteLength >= 8 ? view.getUint32(4, isLittle) : view.byteLength;
+  if (at + 2 > view.byteLength) return false;
+  const end = at + 2 + 12 * view.getUint16(at, isLittle);
+  const tags = new Map<number, number>();
+  for (let entry = at + 2; entry + 12 <= Math.min(end, view.byteLength); entry += 12) {
+    const isShort = view.getUint16(entry + 2, isLittle) === 3;
+    const value = isShort ? view.getUint16(entry + 8, isLittle) : view.getUint32(entry + 8, isLittle);
+    tags.set(view.getUint16(entry, isLittle), value);
+  }
+  const [newSubfileType, photometric, subdirectories, dngVersion] = [254, 262, 330, 50_706];
+  const isOnlyPage = end + 4 <= view.byteLength && view.getUint32(end, isLittle) === 0;
+  const isPreview = tags.get(newSubfileType) === 1 && (isOnlyPage || tags.has(subdirectories));
+  const colorFilterArray = 32_803;
+  const linearRaw = 34_892;
+  return (
+    tags.has(dngVersion) || isPreview || [colorFilterArray, linearRaw].some((value) => tags.get(photometric) === value)
+  );
 }

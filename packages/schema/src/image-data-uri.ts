@@ -15,11 +15,17 @@ export function parseImageDataUri(
 ): { mediaType: string; base64: string; byteLength: number } | { problem: string } {
   const [prefix, mediaType] = dataUri.exec(uri) ?? [];
   if (prefix === undefined || mediaType === undefined) {
-    return { problem: 'must have the form data:image/(png|jpeg|webp);base64,<data>' };
+    const problem = /^data:image\/jpg[;,]/i.test(uri)
+      ? 'has the media type image/jpg. Write image/jpeg'
+      : 'must have the form data:image/(png|jpeg|webp);base64,<data>';
+    return { problem };
   }
   const base64 = uri.slice(prefix.length);
   // Checked without decoding, to avoid allocating memory for an image that is refused.
   if (base64.length === 0 || base64.length % 4 !== 0 || !/^[A-Za-z0-9+/]+={0,2}$/.test(base64)) {
+    if (/\s/.test(base64))
+      return { problem: 'contains white space. Write its base64 on one line, as `base64 -w0` does' };
+    if (/[-_]/.test(base64)) return { problem: 'is base64url. Write + and / instead of - and _' };
     return { problem: 'does not contain valid base64' };
   }
   const byteLength = decodedBytes(base64);

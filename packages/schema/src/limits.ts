@@ -7,6 +7,7 @@ export const limits = {
   imageUrls: 1,
   remoteImageBytes: 25 * mebibyte,
   inlineImageBytes: 4 * mebibyte,
+  bodyBytes: 8 * mebibyte,
   idempotencyKeyLength: { min: 1, max: 256 },
   pageSize: { min: 1, max: 100, default: 20 },
   minBalanceUsd: 1,

@@ -1,5 +1,5 @@
 import { limits } from '@gen3d/schema/rules';
-import { heicToJpeg, loadLibheif } from './heic.js';
+import { heicToTiff, loadLibheif } from './heic.js';
 import { readBlob } from './realms.js';
 import { loadSharp, requireSharp, type Sharp } from './sharp.js';
 
@@ -102,7 +102,7 @@ async function fitWithSharp(
   const bytes = await readBlob(image);
   // npm's sharp cannot decode HEIC.
   const libheif = isHeic ? await loadLibheif() : undefined;
-  const decodable = libheif ? await heicToJpeg(libheif, sharp, bytes) : bytes;
+  const decodable = libheif ? await heicToTiff(libheif, bytes) : bytes;
   // 'error' accepts the harmless deviations in the JPEGs of some cameras.
   const source = sharp(decodable, { failOn: 'error', page: isTiff ? await largestPage(sharp, bytes) : 0 });
   const { hasAlpha = false, depth } = await source.metadata();

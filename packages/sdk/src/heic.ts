@@ -1,12 +1,11 @@
 import { loadPackage } from './optional-package.js';
-import type { Sharp } from './sharp.js';
 
 interface Failure {
   readonly code: unknown;
   readonly message: string;
 }
 interface Decoded {
-  /** Interleaved RGBA; `stride` is the number of bytes per row. */
+  /** Interleaved RGB or RGBA; `stride` is the number of bytes per row. */
   readonly channels: readonly { width: number; height: number; stride: number; data: Uint8Array }[];
   readonly image: number;
 }
@@ -17,11 +16,16 @@ type Handle = { readonly handle: unique symbol };
 export interface Libheif {
   readonly heif_error_code: { readonly heif_error_Ok: unknown };
   readonly heif_colorspace: { readonly heif_colorspace_RGB: unknown };
-  readonly heif_chroma: { readonly heif_chroma_interleaved_RGBA: unknown };
+  readonly heif_chroma: {
+    readonly heif_chroma_interleaved_RGB: unknown;
+    readonly heif_chroma_interleaved_RGBA: unknown;
+  };
   heif_context_alloc(): Context;
   heif_context_read_from_memory(context: Context, bytes: Uint8Array): Failure;
   heif_context_free(context: Context): void;
   heif_js_context_get_primary_image_handle(context: Context): Handle | Failure;
+  /** 1 or 0. */
+  heif_image_handle_has_alpha_channel(handle: Handle): number;
   heif_js_decode_image2(
     handle: Handle,
     colorspace: unknown,
@@ -35,15 +39,11 @@ export interface Libheif {
 export const loadLibheif = (): Promise<Libheif | undefined> => loadPackage<Libheif>('libheif-js/wasm-bundle.js');
 
 /**
- * Converts a HEIC or HEIF photo to an upright JPEG, with the photo's color profile.
+ * Converts a HEIC or HEIF photo to an upright TIFF, with the photo's transparency and color profile.
  *
  * @throws {Error} with libheif's message, if the photo cannot be decoded
  */
-export async function heicToJpeg(
-  libheif: Libheif,
-  sharp: Sharp,
-  heic: Uint8Array<ArrayBuffer>,
-): Promise<Uint8Array<ArrayBuffer>> {
+export async function heicToTiff(libheif: Libheif, heic: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer>> {
   const context = libheif.heif_context_alloc();
   try {
     const read = libheif.heif_context_read_from_memory(context, heic);
@@ -51,24 +51,17 @@ export async function heicToJpeg(
     const handle = libheif.heif_js_context_get_primary_image_handle(context);
     if ('message' in handle) throw new Error(handle.message);
     try {
-      const { heif_colorspace_RGB: rgb } = libheif.heif_colorspace;
-      const { heif_chroma_interleaved_RGBA: rgba } = libheif.heif_chroma;
+      const channels = libheif.heif_image_handle_has_alpha_channel(handle) ? 4 : 3;
+      const { heif_chroma_interleaved_RGB: rgb, heif_chroma_interleaved_RGBA: rgba } = libheif.heif_chroma;
+      const colorspace = libheif.heif_colorspace.heif_colorspace_RGB;
       // Also rotates and mirrors the photo as its container says.
-      const decoded = await libheif.heif_js_decode_image2(handle, rgb, rgba);
+      const decoded = await libheif.heif_js_decode_image2(handle, colorspace, channels === 4 ? rgba : rgb);
       if ('message' in decoded) throw new Error(decoded.message);
       const [pixels] = decoded.channels;
       if (pixels === undefined) throw new Error('The photo has no pixels');
-      const { width, height, stride } = pixels;
-      // A copy, because the decoder reuses its memory. A row may have padding.
-      const rows = pixels.data.slice();
+      const tiff = tiffOf({ ...pixels, channels, profile: colorProfileOf(heic) });
       libheif.heif_image_release(decoded.image);
-      const image = sharp(rows, { raw: { width: stride / 4, height, channels: 4 } });
-      const jpeg = await image
-        .extract({ left: 0, top: 0, width, height })
-        .removeAlpha()
-        .jpeg({ quality: 95 })
-        .toBuffer();
-      return withColorProfile(new Uint8Array(jpeg), colorProfileOf(heic));
+      return tiff;
     } finally {
       libheif.heif_image_handle_release(handle);
     }
@@ -80,33 +73,59 @@ export async function heicToJpeg(
 const latin1 = (bytes: Uint8Array) => new TextDecoder('latin1').decode(bytes);
 
 /** Returns the ICC profile in the container's `colr` box, such as Display P3. libheif does not apply it. */
-function colorProfileOf(heic: Uint8Array): Uint8Array<ArrayBuffer> | undefined {
+function colorProfileOf(heic: Uint8Array): Uint8Array {
   const text = latin1(heic);
   for (const type of ['colrprof', 'colrrICC']) {
     const at = text.indexOf(type);
     if (at < 4) continue;
     const boxSize = new DataView(heic.buffer, heic.byteOffset).getUint32(at - 4);
-    const profile = heic.slice(at + 8, at - 4 + boxSize);
+    const profile = heic.subarray(at + 8, at - 4 + boxSize);
     if (latin1(profile.subarray(36, 40)) === 'acsp') return profile;
   }
-  return undefined;
+  return new Uint8Array();
 }
 
-/** How much of a profile fits in a JPEG segment, after the segment's length field and the 14 bytes that precede it. */
-const maxProfilePart = 65_535 - 2 - 14;
+interface Pixels {
+  readonly width: number;
+  readonly height: number;
+  readonly channels: 3 | 4;
+  readonly stride: number;
+  readonly data: Uint8Array;
+  /** Empty if there is none. */
+  readonly profile: Uint8Array;
+}
 
-/** Adds a profile to a JPEG. @see ICC.1:2022, annex B.4 */
-async function withColorProfile(
-  jpeg: Uint8Array<ArrayBuffer>,
-  profile: Uint8Array<ArrayBuffer> | undefined,
-): Promise<Uint8Array<ArrayBuffer>> {
-  if (profile === undefined) return jpeg;
-  const count = Math.ceil(profile.length / maxProfilePart);
-  const segments = Array.from({ length: count }, (_, index) => {
-    const part = profile.subarray(index * maxProfilePart, (index + 1) * maxProfilePart);
-    const length = 2 + 14 + part.length;
-    const header = new Uint8Array([0xff, 0xe2, length >> 8, length & 0xff]);
-    return new Blob([header, 'ICC_PROFILE\0', new Uint8Array([index + 1, count]), part]);
+/** Writes an uncompressed TIFF, the simplest format with a color profile. @see TIFF 6.0, section 2 */
+function tiffOf({ width, height, channels, stride, data, profile }: Pixels): Uint8Array<ArrayBuffer> {
+  const [short, long, undefinedType] = [3, 4, 7];
+  const bitsAt = 200; // after the directory
+  const profileAt = bitsAt + 8;
+  const pixelsAt = profileAt + profile.length;
+  const rowBytes = width * channels;
+  const fields = [
+    [256, long, 1, width],
+    [257, long, 1, height],
+    [258, short, channels, bitsAt],
+    [259, short, 1, 1], // not compressed
+    [262, short, 1, 2], // RGB
+    [273, long, 1, pixelsAt],
+    [277, short, 1, channels],
+    [278, long, 1, height], // in one strip
+    [279, long, 1, rowBytes * height],
+    ...(channels === 4 ? [[338, short, 1, 2]] : []), // alpha, not premultiplied
+    ...(profile.length > 0 ? [[34_675, undefinedType, profile.length, profileAt]] : []),
+  ] as [tag: number, type: number, count: number, value: number][];
+  const tiff = new Uint8Array(pixelsAt + rowBytes * height);
+  tiff.set([0x49, 0x49, 42, 0, 8, 0, 0, 0, fields.length, 0]);
+  const view = new DataView(tiff.buffer);
+  fields.forEach(([tag, type, count, value], index) => {
+    view.setUint16(10 + 12 * index, tag, true);
+    view.setUint16(12 + 12 * index, type, true);
+    view.setUint32(14 + 12 * index, count, true);
+    view.setUint32(18 + 12 * index, value, true);
   });
-  return new Uint8Array(await new Blob([jpeg.subarray(0, 2), ...segments, jpeg.subarray(2)]).arrayBuffer());
+  tiff.set([8, 0, 8, 0, 8, 0, 8, 0], bitsAt);
+  tiff.set(profile, profileAt);
+  for (let y = 0; y < height; y++) tiff.set(data.subarray(y * stride, y * stride + rowBytes), pixelsAt + y * rowBytes);
+  return tiff;
 }

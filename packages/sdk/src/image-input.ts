@@ -5,9 +5,7 @@ import {
   isPhotoType,
   labelOfUrl,
   limits,
-  parseImageDataUri,
   photoFormatChoice,
-  sniffedBytes,
   sniffFileType,
 } from '@gen3d/schema/rules';
 import { fileSystem } from './environment.js';
@@ -26,7 +24,7 @@ import type { Sharp } from './sharp.js';
  * The server fetches a URL, whose image may be up to 25 MiB. All other images are part of the request: PNG, JPEG or WebP
  * of up to 4 MiB. Browsers scale images that are larger, or have more than 32 megapixels, to the 2048 pixels that the server uses, and convert other formats that
  * they can decode. So do other platforms if the package `sharp` is installed, and for HEIC `libheif-js`. Of the browsers, only
- * Safari can decode HEIC. A data URI is sent unchanged.
+ * Safari can decode HEIC.
  */
 export type ImageInput =
   | string
@@ -53,7 +51,7 @@ export async function readImage(image: ImageInput, sharp?: Sharp): Promise<strin
   if (isUrl(image)) return image.protocol === 'file:' ? inlineFile(image) : remote(image.href);
   if (image === '') throw invalid('image is an empty string. Pass a path, an http(s) URL or a data URI');
   if (typeof image === 'string') {
-    if (/^data:/i.test(image)) return dataUri(image);
+    if (/^data:/i.test(image)) return inline(bytesOfDataUri(image));
     // Long, or with the signature of a PNG, JPEG or WebP.
     if (/^([\w+/=\s-]{1000,}|(iVBORw0KGgo|\/9j\/|UklGR)[\w+/=\s-]+)$/.test(image)) {
       throw invalid('image is base64 text. Pass its bytes, or a data URI: data:image/jpeg;base64,…');
@@ -70,6 +68,9 @@ export async function readImage(image: ImageInput, sharp?: Sharp): Promise<strin
   if (bytes) return inline(bytes);
   if (isWebStream(image)) return inlineStream(chunksOf(image));
   if (typeof image === 'object' && image !== null && Symbol.asyncIterator in image) return inlineStream(image);
+  // multer's file, and those of other parsers of forms.
+  if (bytesIn((image as { buffer?: unknown } | null)?.buffer))
+    throw invalid('image is an object with a buffer. Pass image.buffer');
   const problem = image === undefined ? 'missing' : `of type ${tagOf(image)}`;
   throw invalid(
     `image is ${problem}. Pass a path, an http(s) URL, a data URI, bytes, a Blob or a stream of bytes, ` +
@@ -93,7 +94,7 @@ export function labelOf(image: ImageInput): string | undefined {
 const fileName = (path: string | undefined) => path?.split(/[/\\]/).pop();
 const nameIn = (image: Blob) => ('name' in image && typeof image.name === 'string' ? image.name : undefined);
 
-const invalid = (message: string, options?: ErrorOptions) =>
+export const invalid = (message: string, options?: ErrorOptions) =>
   new InvalidRequestError('invalid_request', message, options);
 
 export interface PrepareImageOptions {
@@ -123,12 +124,13 @@ export async function prepareImage(image: Blob, options: PrepareImageOptions = {
   const { name = nameIn(image) ?? 'The image', maxSide, decode, sharp } = options;
   requireReadable(name, image.size);
   if (image.size === 0) throw invalid(`${name} is empty`);
+  const bytes = await readBlob(image);
   // A Blob of this realm, which only such a realm's functions accept.
-  const source = new Blob([await readBlob(image)], { type: image.type });
-  const type = sniffFileType(await readBlob(source.slice(0, sniffedBytes)));
+  const source = new Blob([bytes], { type: image.type });
+  const type = sniffFileType(bytes);
   const mediaType = inlineImageTypes.find((one) => one === `image/${type}`);
   const isSmall = mediaType !== undefined && source.size <= limits.inlineImageBytes;
-  const found = isSmall ? imageSize(await readBlob(source)) : undefined;
+  const found = isSmall ? imageSize(bytes) : undefined;
   const pixels = found ? found.width * found.height : 0;
   const asItIs = () => (source.type === mediaType ? source : source.slice(0, source.size, mediaType));
   if (isSmall && pixels <= maxQuickPixels && maxSide === undefined) return asItIs();
@@ -182,25 +184,15 @@ const maxQuickPixels = 32e6;
 /** The server refuses an image of more pixels. */
 const maxPixels = 100e6;
 
-/** Makes an image of a request small enough for a proxy with nginx's limit of 1 MiB. Undefined if that is not possible. */
-export async function smallerImage(image: Blob, sharp?: Sharp): Promise<Blob | undefined> {
-  if (image.size <= maxProxiedBytes) return undefined;
+/** Makes a PNG, JPEG or WebP smaller. Undefined if that is not possible here. */
+export async function fitImage(image: Blob, maxBytes: number, sharp?: Sharp): Promise<Blob | undefined> {
   try {
     const fit = await imageFitter(sharp);
-    const isJpeg = image.type === 'image/jpeg';
-    return await fit?.(image, {
-      isJpeg,
-      isHeic: false,
-      isTiff: image.type === 'image/tiff',
-      maxBytes: maxProxiedBytes,
-    });
+    return await fit?.(image, { isJpeg: image.type === 'image/jpeg', isHeic: false, isTiff: false, maxBytes });
   } catch {
     return undefined;
   }
 }
-
-/** As base64 and with the other fields, it has less than 1 MiB. */
-const maxProxiedBytes = 760_000;
 
 const accepted = 'Send a PNG, JPEG or WebP';
 
@@ -232,10 +224,23 @@ function remote(url: string): string {
   throw invalid(`${url} is not an http(s) URL`);
 }
 
-function dataUri(uri: string): string {
-  const parsed = parseImageDataUri(uri);
-  if ('problem' in parsed) throw invalid(`The image's data URI ${parsed.problem}`);
-  return uri;
+/** Returns the bytes of a data URI, whatever media type it has. White space and base64url are accepted. */
+function bytesOfDataUri(uri: string): Uint8Array<ArrayBuffer> {
+  const comma = uri.indexOf(',');
+  if (!/;\s*base64$/i.test(uri.slice(0, comma))) {
+    throw invalid('The data URI of the image is not base64. Pass its bytes, or data:image/jpeg;base64,…');
+  }
+  const base64 = uri
+    .slice(comma + 1)
+    .replace(/-/g, '+')
+    .replace(/_/g, '/');
+  requireReadable('The image', base64.length * 0.75);
+  try {
+    const text = atob(base64);
+    return Uint8Array.from({ length: text.length }, (_, index) => text.charCodeAt(index));
+  } catch (cause) {
+    throw invalid('The data URI of the image has characters that are not base64, or is not complete', { cause });
+  }
 }
 
 async function readFile(path: string | URL): Promise<Uint8Array<ArrayBuffer>> {

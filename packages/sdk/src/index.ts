@@ -18,6 +18,7 @@ export {
   limits,
   publicTestKey,
   type SamplerSettings,
+  type ViewSide,
   type WebhookEvents,
 } from '@gen3d/schema/rules';
 export {
@@ -40,6 +41,7 @@ export {
   newIdempotencyKey,
   type RetryOptions,
 } from './jobs.js';
+export type { Views } from './photos.js';
 export type { Sharp } from './sharp.js';
 export type { Retry } from './transport.js';
 export type { WaitOptions } from './wait.js';

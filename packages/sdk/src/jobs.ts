@@ -24,8 +24,8 @@ import {
 import { type RequestOptions, withDeadline } from './deadline.js';
 import { Gen3dError, InvalidRequestError, isTemporary, RequestTimeoutError } from './errors.js';
 import { readEvents } from './event-stream.js';
-import { dataUriOf, type ImageInput, labelOf, readImage, smallerImage } from './image-input.js';
-import { isBlob } from './realms.js';
+import { type ImageInput, labelOf } from './image-input.js';
+import { inputOf, type JobInput, photosForProxy, readPhotos, type Views } from './photos.js';
 import { expectBody } from './response-bodies.js';
 import type { Sharp } from './sharp.js';
 import type { Transport } from './transport.js';
@@ -38,7 +38,13 @@ const testKeyImageBytes = (testKeyBodyBytes - 4_096) * 0.75;
 const maxFollowed = 2;
 
 export interface CreateJobParams extends RealSizeTexts {
+  /** The photo of the object, from its front. */
   readonly image: ImageInput;
+  /**
+   * Photos of other sides: `{ left: 'l.jpg', back: 'b.jpg' }`. Left is where the photographer of the front finds it. A photo
+   * that does not fit the others is left out with a warning. Only gen3d servers have this.
+   */
+  readonly views?: Views | undefined;
   /** Repeating a key returns the original job instead of creating another one. Default: a new key for each call. */
   readonly idempotencyKey?: string | undefined;
   /** A human-readable name, which the dashboard and `gen3d list` show. Default: the photo's file name, if it has one. */
@@ -100,21 +106,22 @@ export class Jobs {
     const request = { method: 'post', url: this.#transport.url('jobs') };
     const timeoutError = (timeoutMs: number) => new RequestTimeoutError(request, timeoutMs);
     return withDeadline(options, timeoutError, async (signal) => {
-      const image = await readImage(params?.image, this.#sharp);
+      const photos = await readPhotos(params?.image, params?.views, this.#sharp);
       const withKey = { idempotencyKey: newIdempotencyKey(), ...withoutUndefined(params) };
-      const send = async (image: string | Blob) => {
-        const content = await jobRequest(withKey, image, this.#transport.isTestKey);
+      const send = async (input: JobInput) => {
+        const content = jobRequest(withKey, input);
         const { body } = await this.#transport.call('post', 'jobs', { ...content, signal });
         return expectBody(body, isCreatedJob, 'created job');
       };
       try {
-        return await send(image);
+        // The result for the public test key does not depend on the photos, so the start of large ones is enough.
+        return await send(await inputOf(photos, this.#transport.isTestKey ? testKeyImageBytes : undefined));
       } catch (error) {
         const isRefusedByProxy =
           error instanceof Gen3dError && error.status === 413 && error.code === 'invalid_response';
-        const smaller = isRefusedByProxy && isBlob(image) ? await smallerImage(image, this.#sharp) : undefined;
+        const smaller = isRefusedByProxy ? await photosForProxy(photos, this.#sharp) : undefined;
         if (!smaller) throw error;
-        return send(smaller);
+        return send(await inputOf(smaller));
       }
     });
   }
@@ -242,15 +249,15 @@ const isCreatedJob = having<CreateJobResponse>({ job_id: 'string' });
  * await fetch('/my-server/models', { method: 'POST', body: JSON.stringify(json), headers });
  */
 export async function createJobRequest(params: CreateJobParams): Promise<JobRequest> {
-  return jobRequest(params, await readImage(params?.image), false);
+  return jobRequest(params, await inputOf(await readPhotos(params?.image, params?.views)));
 }
 
 interface JobRequest {
-  json: ImageTo3dRequest;
+  json: ImageTo3dRequest & { input: JobInput };
   headers: Record<string, string>;
 }
 
-async function jobRequest(
+function jobRequest(
   {
     image,
     idempotencyKey = newIdempotencyKey(),
@@ -258,14 +265,10 @@ async function jobRequest(
     sampler = {},
     ...wishes
   }: CreateJobParams,
-  source: string | Blob,
-  isTestKey: boolean,
-): Promise<JobRequest> {
+  input: JobInput,
+): JobRequest {
   const options = { ...wishes.options, ...valid(() => realSizeOptions(wishes)) };
   const headers = { [labelHeader]: encodeLabel(label), [samplerHeader]: valid(() => encodeSampler(sampler)) };
-  // The result for the public test key does not depend on the image, so the start of a large one is enough.
-  const maxBytes = isTestKey ? testKeyImageBytes : undefined;
-  const input = { image_urls: [typeof source === 'string' ? source : await dataUriOf(source, maxBytes)] };
   return {
     json: {
       type: jobType,

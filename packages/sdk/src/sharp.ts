@@ -5,8 +5,6 @@ import { loadPackage } from './optional-package.js';
 interface SharpImage {
   metadata(): Promise<{ width: number; height: number; hasAlpha?: boolean; pages?: number | undefined; depth: string }>;
   rotate(): SharpImage;
-  removeAlpha(): SharpImage;
-  extract(area: { left: number; top: number; width: number; height: number }): SharpImage;
   resize(options: { width: number; height: number; fit: 'inside'; withoutEnlargement: true }): SharpImage;
   clone(): SharpImage;
   webp(options: { quality: number }): SharpImage;
@@ -15,10 +13,7 @@ interface SharpImage {
 }
 
 /** The function that the package `sharp` exports. */
-export type Sharp = (
-  bytes: Uint8Array,
-  options: { failOn: 'error'; page: number } | { raw: { width: number; height: number; channels: 4 } },
-) => SharpImage;
+export type Sharp = (bytes: Uint8Array, options: { failOn: 'error'; page: number }) => SharpImage;
 
 /** Loads sharp. @returns undefined if it is not installed @throws {PackageLoadError} if it cannot be loaded */
 export const loadSharp = (): Promise<Sharp | undefined> => loadPackage<Sharp>('sharp');

@@ -1,5 +1,7 @@
 // Files as other programs write them, followed from the client to what the networks see. Each holds the same drawing: a
 // red body with a blue handle on its right and a green knob on top.
+import { readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
 import { crc32 } from 'node:zlib';
 import sharp, { type Sharp } from 'sharp';
 import { describe, expect, test } from 'vitest';
@@ -7,6 +9,8 @@ import type { Matte, RgbaImage } from '../../engine/src/base/image.js';
 import { decode } from '../../engine/src/photo/decode.js';
 import { matte, type PredictMatte } from '../../engine/src/photo/matte.js';
 import { dataUriOf, readImage } from '../src/image-input.js';
+
+const maskedHeic = fileURLToPath(new URL('../../cli/test/photos/masked.heic', import.meta.url));
 
 const [width, height] = [96, 64];
 const body = { x: 40, y: 38, color: [200, 40, 30] } as const;
@@ -149,6 +153,8 @@ describe('transparency', () => {
     ['in another color space', () => cutout().withIccProfile('p3').png().toBuffer()],
     ['over garbage', async () => (await raw((pixel) => pixel[3] === 0 && pixel.set([255, 0, 255]))).png().toBuffer()],
     ['of one color of an RGB image', () => keyed()],
+    // The drawing on its wall, of which only the alpha channel hides the wall, as masked on an iPhone.
+    ['of a HEIC', () => readFile(maskedHeic)],
   ])('%s cuts out the object, without a network', async (_, bytes) => {
     const found = await matte(await asTheEngineSeesIt(await bytes()), notCalled);
     expect(found.isFramed).toBe(false);

@@ -7,7 +7,7 @@ import type { Caller } from './auth.js';
 import { type BodyBudget, bodyBudgetBytes } from './body-budget.js';
 
 /** Enough for the largest inline image in base64. */
-const maxBytes = 8 * 1024 * 1024;
+const maxBytes = limits.bodyBytes;
 /** Initial buffer for a body without a Content-Length. */
 const minBufferBytes = 4 * 1024;
 

@@ -1,0 +1,84 @@
+import { limits, type ViewSide, viewSides } from '@gen3d/schema/rules';
+import { fileSystem } from './environment.js';
+import { InvalidRequestError } from './errors.js';
+import { dataUriOf, fitImage, type ImageInput, invalid, readImage } from './image-input.js';
+import { isBlob } from './realms.js';
+import type { Sharp } from './sharp.js';
+
+/** Photos of other sides of the object. Left is where the photographer of the front finds it. */
+export type Views = { readonly [side in ViewSide]?: ImageInput | undefined };
+
+/** A photo that is ready to be sent: a URL, or an image for a data URI. */
+interface Photo {
+  readonly side: 'front' | ViewSide;
+  readonly image: string | Blob;
+}
+
+/** So many bytes of images fit into a request, as base64 and with the other fields, which may be long URLs. */
+const maxTogether = (limits.bodyBytes - 64 * 1024) * 0.75;
+
+/** So many fit where a proxy has nginx's limit of 1 MiB. */
+const maxProxied = 760_000;
+
+/**
+ * Reads the photos of one object, so that they fit into a request together.
+ *
+ * @throws {InvalidRequestError} if one cannot be sent. The message names its side
+ */
+export async function readPhotos(front: ImageInput, views: Views = {}, sharp?: Sharp): Promise<readonly Photo[]> {
+  const photos: Photo[] = [{ side: 'front', image: await readImage(front, sharp) }];
+  const unknown = Object.keys(views).find((name) => !viewSides.some((side) => side === name));
+  if (unknown !== undefined) throw invalid(`views.${unknown} is not a side. The sides are ${viewSides.join(', ')}`);
+  for (const side of viewSides) {
+    const view = views[side];
+    if (view === undefined) continue;
+    try {
+      photos.push({ side, image: await readImage(view, sharp) });
+    } catch (error) {
+      throw error instanceof InvalidRequestError ? invalid(`views.${side}: ${error.message}`, { cause: error }) : error;
+    }
+  }
+  if (bytesOf(photos) <= maxTogether) return photos;
+  const fitted = await fitTogether(photos, maxTogether, sharp);
+  if (fitted) return fitted;
+  const remedy = fileSystem() ? ', or install sharp (npm install sharp)' : '';
+  throw invalid(`The ${photos.length} photos do not fit into a request together. Make them smaller${remedy}`);
+}
+
+/** Makes photos small enough for a proxy with nginx's limit. Undefined if they already are, or cannot be made so. */
+export const photosForProxy = async (photos: readonly Photo[], sharp?: Sharp): Promise<readonly Photo[] | undefined> =>
+  bytesOf(photos) > maxProxied ? fitTogether(photos, maxProxied, sharp) : undefined;
+
+/** Returns the `input` of a request. @param maxBytes sends only the start of larger images */
+export async function inputOf(photos: readonly Photo[], maxBytes = Number.POSITIVE_INFINITY): Promise<JobInput> {
+  const entries: [Photo['side'], string][] = [];
+  for (const { side, image } of photos) {
+    entries.push([side, isBlob(image) ? await dataUriOf(image, maxBytes / photos.length) : image]);
+  }
+  const { front = '', ...views } = Object.fromEntries(entries) as Partial<Record<Photo['side'], string>>;
+  return { image_urls: [front], ...(photos.length > 1 && { views }) };
+}
+
+export interface JobInput {
+  image_urls: string[];
+  views?: { [side in ViewSide]?: string };
+}
+
+const bytesOf = (photos: readonly Photo[]) =>
+  photos.reduce((sum, { image }) => sum + (isBlob(image) ? image.size : 0), 0);
+
+/** Gives each photo an equal share. Undefined if one cannot be made small enough. */
+async function fitTogether(
+  photos: readonly Photo[],
+  maxBytes: number,
+  sharp: Sharp | undefined,
+): Promise<readonly Photo[] | undefined> {
+  const share = maxBytes / photos.filter(({ image }) => isBlob(image)).length;
+  const fitted: Photo[] = [];
+  for (const { side, image } of photos) {
+    const smaller = isBlob(image) && image.size > share ? await fitImage(image, share, sharp) : image;
+    if (smaller === undefined) return undefined;
+    fitted.push({ side, image: smaller });
+  }
+  return fitted;
+}
