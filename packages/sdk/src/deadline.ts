@@ -63,7 +63,7 @@ function onAbort(signal: AbortSignal, callback: () => void): () => void {
 }
 
 /** Rejects as soon as the signal aborts. */
-export function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason);
     if (signal.aborted) abort();

@@ -1,6 +1,6 @@
 import type { TaskUpdatedEvent } from '@gen3d/schema';
 import { having, isTerminal } from '@gen3d/schema/rules';
-import { abortable } from './deadline.js';
+import { withDeadline } from './deadline.js';
 import { ConnectionError, Gen3dError, isTemporary } from './errors.js';
 import { connectionError } from './foreign-response.js';
 import { sleep } from './sleep.js';
@@ -90,28 +90,19 @@ async function* connect(
   onContact: () => void,
 ): AsyncGenerator<Message | 'end', void> {
   const url = transport.url(path);
-  // AbortSignal.any is missing in older browsers.
-  const controller = new AbortController();
-  const abort = () => controller.abort(signal.reason);
-  signal.addEventListener('abort', abort, { once: true });
-  if (signal.aborted) abort();
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const expectWithin = (ms: number) => {
-    clearTimeout(timer);
-    const silent = new ConnectionError('connection_failed', `${url} has sent nothing for ${ms / 1_000} s`);
-    timer = setTimeout(() => controller.abort(silent), ms);
-  };
-  let response: Response | undefined;
+  const silent = (ms: number) =>
+    new ConnectionError('connection_failed', `${url} has sent nothing for ${ms / 1_000} s`);
+  let reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
   try {
-    expectWithin(firstByteMs);
-    response = await abortable(transport.openStream(url, position, controller.signal), controller.signal);
-    const reader = response.status === 204 ? undefined : response.body?.getReader();
+    const open = (signal: AbortSignal) => transport.openStream(url, position, signal);
+    const response = await withDeadline({ signal, timeoutMs: firstByteMs }, silent, open);
+    reader = response.status === 204 ? undefined : response.body?.getReader();
     if (!reader) return void (yield 'end');
+    const read = () => (reader as ReadableStreamDefaultReader<Uint8Array>).read();
     const decoder = new TextDecoder();
-    for (let text = ''; ; ) {
-      const { done, value } = await abortable(reader.read(), controller.signal);
+    for (let text = '', timeoutMs = firstByteMs; ; timeoutMs = silenceMs) {
+      const { done, value } = await withDeadline({ signal, timeoutMs }, silent, read);
       if (done) return;
-      expectWithin(silenceMs);
       onContact();
       const blocks = (text + decoder.decode(value, { stream: true })).split('\n\n');
       text = blocks.pop() ?? '';
@@ -120,27 +111,14 @@ async function* connect(
         throw new Gen3dError('invalid_response', problem);
       }
       for (const block of blocks) {
-        const message = parse(block);
-        if (message) yield message;
+        // Others are comments. The server writes the JSON of an event on one line.
+        const data = /^data: (.*)$/m.exec(block)?.[1];
+        if (data !== undefined) yield { id: /^id: (.*)$/m.exec(block)?.[1] ?? '', data };
       }
     }
   } catch (error) {
-    throw connectionError(url, error, response !== undefined);
+    throw connectionError(url, error, reader !== undefined);
   } finally {
-    clearTimeout(timer);
-    signal.removeEventListener('abort', abort);
-    controller.abort();
+    void reader?.cancel().catch(() => {});
   }
-}
-
-/** Reads a block of lines. Undefined for a comment. */
-function parse(block: string): Message | undefined {
-  const field = (name: string) =>
-    block
-      .split('\n')
-      .filter((line) => line.startsWith(`${name}: `))
-      .map((line) => line.slice(name.length + 2))
-      .join('\n');
-  const data = field('data');
-  return data === '' ? undefined : { id: field('id'), data };
 }

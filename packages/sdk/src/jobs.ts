@@ -163,16 +163,16 @@ export class Jobs {
    * const task = await gen3d.jobs.wait(jobId, { timeoutMs: 120_000 });
    */
   wait(id: string, options?: WaitOptions): Promise<Task> {
-    const follow: FollowJob = (signal, onContact) => this.#follow(id, signal, onContact);
+    const follow: FollowJob = (signal) => this.#follow(id, signal);
     return waitForJob(id, (signal) => this.#read(id, { signal }), options, follow);
   }
 
   /** Reads the events of a job if the server streams them, and few other jobs are followed at the moment. */
-  async *#follow(id: string, signal: AbortSignal, onContact: () => void): AsyncGenerator<TaskUpdatedEvent, void> {
+  async *#follow(id: string, signal: AbortSignal): AsyncGenerator<TaskUpdatedEvent, void> {
     if (!this.#mayFollow || this.#followed >= maxFollowed) return;
     this.#followed += 1;
     try {
-      yield* readEvents(this.#transport, { jobId: id, signal, onContact });
+      yield* readEvents(this.#transport, { jobId: id, signal });
     } catch (error) {
       // An older server, or another one of the contract.
       if (!signal.aborted && !isTemporary(error)) this.#mayFollow = false;

@@ -25,11 +25,8 @@ export type ReadTask = (
   signal: AbortSignal,
 ) => Promise<{ task: Task; estimate?: JobEstimate; retryAfterMs?: number | undefined }>;
 
-/** Reads the events of the job, and calls `onContact` whenever the server has sent something. */
-export type FollowJob = (
-  signal: AbortSignal,
-  onContact: () => void,
-) => AsyncIterable<TaskUpdatedEvent> | Iterable<TaskUpdatedEvent>;
+/** Reads the events of the job. */
+export type FollowJob = (signal: AbortSignal) => AsyncIterable<TaskUpdatedEvent> | Iterable<TaskUpdatedEvent>;
 
 const withoutEvents: FollowJob = () => [];
 
@@ -37,8 +34,6 @@ const withoutEvents: FollowJob = () => [];
 const errorToleranceMs = 60_000;
 /** A job is read at most once per second, unless it has ended. */
 const minPauseMs = 1_000;
-/** A stream that has sent nothing for this long is not relied on. The server sends a heartbeat every 10 s. */
-const silenceMs = 25_000;
 
 /**
  * Polls a job until it ends.
@@ -85,36 +80,25 @@ export async function waitForJob(
 /** Follows the events of a job. Without a stream, there are none. */
 class JobChanges {
   readonly #closed = new AbortController();
-  #contactAt = Number.NEGATIVE_INFINITY;
   #latest: TaskUpdatedEvent | undefined;
   #onEvent = () => {};
 
   constructor(follow: FollowJob) {
-    void this.#read(follow).catch(() => {
-      // The server has no such stream, or cannot send it now. Polls continue.
-      this.#contactAt = Number.NEGATIVE_INFINITY;
-    });
+    // The server may have no such stream, or cannot send it now. Polls continue.
+    void this.#read(follow).catch(() => {});
   }
 
   async #read(follow: FollowJob): Promise<void> {
-    const onContact = () => {
-      this.#contactAt = Date.now();
-    };
-    for await (const event of follow(this.#closed.signal, onContact)) {
+    for await (const event of follow(this.#closed.signal)) {
       this.#latest = event;
       this.#onEvent();
     }
   }
 
-  /**
-   * Waits until the job should be read again: when it has ended, a second after the last request if it has changed, and
-   * otherwise after `pauseMs`, or 5 s while the stream works.
-   */
+  /** Waits until the job has ended, has changed and was last read a second ago, or was last read `pauseMs` ago. */
   async next(pauseMs: number, signal: AbortSignal): Promise<void> {
-    const isWorking = Date.now() - this.#contactAt < silenceMs;
-    const longestMs = isWorking ? Math.max(pauseMs, limits.pollMs.max) : pauseMs;
     await this.#pause(minPauseMs, signal, ({ status }) => isTerminal(status));
-    await this.#pause(longestMs - minPauseMs, signal, () => true);
+    await this.#pause(pauseMs - minPauseMs, signal, () => true);
     this.#latest = undefined;
   }
 
