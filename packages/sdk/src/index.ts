@@ -18,7 +18,6 @@ export {
   limits,
   publicTestKey,
   type SamplerSettings,
-  type ViewSide,
   type WebhookEvents,
 } from '@gen3d/schema/rules';
 export {

@@ -6,7 +6,11 @@ import { isBlob } from './realms.js';
 import type { Sharp } from './sharp.js';
 
 /** Photos of other sides of the object. Left is where the photographer of the front finds it. */
-export type Views = { readonly [side in ViewSide]?: ImageInput | undefined };
+export interface Views {
+  readonly left?: ImageInput | undefined;
+  readonly back?: ImageInput | undefined;
+  readonly right?: ImageInput | undefined;
+}
 
 /** A photo that is ready to be sent: a URL, or an image for a data URI. */
 interface Photo {
