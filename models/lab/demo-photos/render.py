@@ -2,7 +2,8 @@
 
     blender -b -P render.py -- teapot out.png [samples]
 
-Objects: teapot, table-lamp, toy-truck (on a transparent background).
+Objects: teapot, table-lamp, toy-truck (on a transparent background). For green-teapot and wooden-truck, it writes four
+photos of an object that is turned on a table: out.png, out.left.png, out.back.png and out.right.png.
 All shapes and materials are procedural. The only input file is `interior.exr`, a CC0 panorama of a room that ships
 with Blender, for lighting and background. One unit is 10 cm. z is up, and +x is the front of the object.
 """
@@ -15,6 +16,9 @@ from pathlib import Path
 import bmesh
 import bpy
 from mathutils import Vector
+
+sys.path.append(str(Path(__file__).parents[1] / "quality"))
+import side_photos
 
 D = bpy.data
 
@@ -357,7 +361,7 @@ def room(strength, turn=0):
 # ---------------------------------------------------------------- objects
 
 
-def teapot():
+def teapot_shape():
     clay = stoneware("glaze", "#8fb3a6", "#4f8a86", "#b08a63", 0.11)
     body = lathe(
         "body",
@@ -424,6 +428,10 @@ def teapot():
         ],
         clay,
     )
+
+
+def teapot():
+    teapot_shape()
     table = board("table", (9, 7, 0.3), (-1.6, 0, -0.15), wood("oak", "#b58554", "#8d5f36", "y", 0.4, 0.55))
     table.rotation_euler.z = math.radians(-38)
     room(0.8, 200)
@@ -523,7 +531,7 @@ def table_lamp():
     return 820, 1024
 
 
-def toy_truck():
+def truck_shape():
     beech = wood("beech", "#dcb98a", "#c29762", "x", 0.5, 1.3)
     oak = wood("oak", "#b98a58", "#95683c", "x", 0.5, 1.3)
     cross = wood("beech across", "#dcb98a", "#c29762", "y", 0.5, 1.3)
@@ -666,6 +674,10 @@ def toy_truck():
             )
             for part in (wheel, hub):
                 part.location, part.rotation_euler = (x, side * 0.56, 0.34), (math.radians(-90 * side), 0, 0)
+
+
+def toy_truck():
+    truck_shape()
     room(0.7, 20)
     area((5, -3, 6), (0, 0, 0.6), 2.5, 460, (1, 0.97, 0.93))
     area((2, 5, 4), (0, 0, 0.6), 3, 160, (0.92, 0.96, 1))
@@ -675,13 +687,66 @@ def toy_truck():
     return 1024, 768
 
 
+# ---------------------------------------------------------------- four sides
+
+# Turns and elevations of hands, by side.
+HANDS = {"front": (0, 17), "left": (6, 18), "back": (-8, 17), "right": (-4, 19)}
+
+
+def turned(shape, middle, azimuth, distance):
+    """Yields the sides of a shape that is turned by quarter turns on a table, while camera and lights stay in place."""
+    shape()
+    bpy.context.view_layer.update()
+    plate = D.objects.new("plate", None)
+    bpy.context.collection.objects.link(plate)
+    for ob in D.objects:
+        if ob is not plate:
+            ob.parent = plate
+    board("table", (9, 9, 0.3), (0, 0, -0.15), wood("ash", "#cdb795", "#b79c76", "y", 0.5, 0.5))
+    wall, _ = material("wall", base_color=rgb("#c9cdd0"), roughness=0.9)
+    board("wall", (0.2, 40, 24), (-7, 0, 4), wall)
+    room(0.6, 20)
+    area((4, -4, 6), (0, 0, middle), 3, 300, (1, 0.97, 0.93))
+    area((3, 5, 4), (0, 0, middle), 3, 140, (0.92, 0.96, 1))
+    for side, (error, elevation) in HANDS.items():
+        # What the camera would do around the object, the object does the other way around.
+        plate.rotation_euler.z = math.radians(-(azimuth + side_photos.TURNS[side] + error))
+        camera((0, 0, middle), 0, elevation, distance, 85)
+        yield side
+
+
+def green_teapot():
+    return turned(teapot_shape, 0.62, -40, 7.8)
+
+
+def wooden_truck():
+    return turned(truck_shape, 0.66, -28, 8.6)
+
+
 # ---------------------------------------------------------------- render
+
+
+def render_sides(sides, path, samples, percentage):
+    """Renders the four photos with few samples and a filter."""
+    r, c = bpy.context.scene.render, bpy.context.scene.cycles
+    r.engine = "CYCLES"
+    r.resolution_x, r.resolution_y, r.resolution_percentage = 840, 700, percentage
+    r.threads_mode, r.threads = "FIXED", 2
+    c.samples, c.use_denoising, c.use_adaptive_sampling, c.max_bounces = samples, False, False, 4
+    c.sample_clamp_direct, c.sample_clamp_indirect, c.caustics_reflective, c.caustics_refractive = 8, 3, False, False
+    for side in sides:
+        side_photos.render(str(path if side == "front" else path.with_suffix(f".{side}.png")), exposure=1)
 
 
 def main():
     args = sys.argv[sys.argv.index("--") + 1 :]
     bpy.ops.wm.read_factory_settings(use_empty=True)
     scene = bpy.context.scene
+    turned_shapes = {"green-teapot": green_teapot, "wooden-truck": wooden_truck}
+    if args[0] in turned_shapes:
+        samples, percentage = int(args[2]) if len(args) > 2 else 16, int(args[3]) if len(args) > 3 else 100
+        render_sides(turned_shapes[args[0]](), Path(args[1]).resolve(), samples, percentage)
+        return
     width, height = {"teapot": teapot, "table-lamp": table_lamp, "toy-truck": toy_truck}[args[0]]()
     r = scene.render
     r.engine = "CYCLES"
