@@ -21,10 +21,7 @@ export interface Gen3dOptions {
   readonly baseUrl?: string | undefined;
   /** Limits each attempt, until the last byte of the response. Default 60,000. Each call also accepts a total limit. */
   readonly timeoutMs?: number | undefined;
-  /**
-   * How often a request is repeated after a 429 or a 5xx. Default 3. After a broken connection, it is repeated at most
-   * three times.
-   */
+  /** How often a request is repeated after a 429, a 5xx or a broken connection. Default 3. */
   readonly maxRetries?: number | undefined;
   /** Called before each pause that precedes a repeated request, for example to log it. */
   readonly onRetry?: ((retry: Retry) => void) | undefined;

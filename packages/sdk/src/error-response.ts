@@ -17,10 +17,10 @@ import { foreignResponse, type RequestFacts, redirectError } from './foreign-res
  * status does.
  */
 export async function errorFrom(response: Response, request: RequestFacts): Promise<Gen3dError> {
-  const { status, headers } = response;
-  const details = { status, requestId: requestId(response), retryAfterMs: retryAfterMs(headers, Date.now()) };
+  const details = detailsOf(response);
+  const { status } = details;
   if (response.type === 'opaqueredirect' || (status >= 300 && status < 400)) {
-    return redirectError(request.url, headers.get('location'), details);
+    return redirectError(request.url, response.headers.get('location'), details);
   }
   // A proxy's HTML page is not JSON.
   const body: unknown = await response.json().catch(() => undefined);
@@ -48,8 +48,8 @@ export async function errorFrom(response: Response, request: RequestFacts): Prom
 
 /** Converts a response to the download of a file, which needs no API key and may be on another kind of server. */
 export function fileError(response: Response, url: string): Gen3dError {
-  const { status, headers } = response;
-  const details = { status, requestId: requestId(response), retryAfterMs: retryAfterMs(headers, Date.now()) };
+  const details = detailsOf(response);
+  const { status } = details;
   if (status === 429)
     return new RateLimitError('rate_limited', `${url} was requested too often. Try again later`, details);
   if (status >= 500) return foreignResponse({ url }, details);
@@ -61,6 +61,12 @@ export function fileError(response: Response, url: string): Gen3dError {
 
 const isErrorBody = having<ErrorBody>({ error: having({ code: 'string', message: 'string' }) });
 const hasAmounts = having<InsufficientBalanceBody>({ balance_usd: 'number', min_balance_usd: 'number' });
+
+const detailsOf = (response: Response) => ({
+  status: response.status,
+  requestId: requestId(response),
+  retryAfterMs: retryAfterMs(response.headers, Date.now()),
+});
 
 /** Identifies the request in the server's log. */
 export const requestId = (response: Response): string | undefined => response.headers.get('x-request-id') ?? undefined;

@@ -1,4 +1,4 @@
-import { limits } from '@gen3d/schema/rules';
+import { type FileType, limits } from '@gen3d/schema/rules';
 import { heicToTiff, loadLibheif } from './heic.js';
 import { readBlob } from './realms.js';
 import { loadSharp, requireSharp, type Sharp } from './sharp.js';
@@ -19,9 +19,7 @@ export const maxSourceBytes = 100 * 1024 ** 2;
 export type Bitmap = { readonly width: number; readonly height: number; close(): void };
 
 interface FitOptions {
-  readonly isJpeg: boolean;
-  readonly isHeic: boolean;
-  readonly isTiff: boolean;
+  readonly type: FileType | undefined;
   readonly maxSide?: number | undefined;
   readonly maxBytes?: number | undefined;
   /** Decodes an image in browsers. It applies the orientation and the color profile. */
@@ -68,7 +66,7 @@ const newCanvas: ((width: number, height: number) => Canvas) | undefined =
 
 async function fitWithCanvas(
   image: Blob,
-  { isJpeg, maxSide = maxUsefulSide, maxBytes, decode = (image) => createImageBitmap(image) }: FitOptions,
+  { type, maxSide = maxUsefulSide, maxBytes, decode = (image) => createImageBitmap(image) }: FitOptions,
 ): Promise<Blob | undefined> {
   const bitmap = (await decode(image)) as ImageBitmap;
   const scale = Math.min(1, maxSide / Math.max(bitmap.width, bitmap.height));
@@ -81,9 +79,9 @@ async function fitWithCanvas(
   context.imageSmoothingQuality = 'high';
   context.drawImage(bitmap, 0, 0, canvas.width, canvas.height);
   bitmap.close();
-  const encode = (type: string) => firstThatFits((quality) => encodeCanvas(canvas, type, quality), maxBytes);
+  const encode = (mediaType: string) => firstThatFits((quality) => encodeCanvas(canvas, mediaType, quality), maxBytes);
   // Safari writes PNG instead of WebP, which may be too large.
-  return (isJpeg ? undefined : await encode('image/webp')) ?? encode('image/jpeg');
+  return (type === 'jpeg' ? undefined : await encode('image/webp')) ?? encode('image/jpeg');
 }
 
 async function encodeCanvas(canvas: Canvas, type: string, quality: number): Promise<Blob> {
@@ -97,14 +95,14 @@ async function encodeCanvas(canvas: Canvas, type: string, quality: number): Prom
 async function fitWithSharp(
   sharp: Sharp,
   image: Blob,
-  { isHeic, isTiff, maxSide = maxUsefulSide, maxBytes }: FitOptions,
+  { type, maxSide = maxUsefulSide, maxBytes }: FitOptions,
 ): Promise<Blob | undefined> {
   const bytes = await readBlob(image);
   // npm's sharp cannot decode HEIC.
-  const libheif = isHeic ? await loadLibheif() : undefined;
+  const libheif = type === 'heic' ? await loadLibheif() : undefined;
   const decodable = libheif ? await heicToTiff(libheif, bytes) : bytes;
   // 'error' accepts the harmless deviations in the JPEGs of some cameras.
-  const source = sharp(decodable, { failOn: 'error', page: isTiff ? await largestPage(sharp, bytes) : 0 });
+  const source = sharp(decodable, { failOn: 'error', page: type === 'tiff' ? await largestPage(sharp, bytes) : 0 });
   const { hasAlpha = false, depth } = await source.metadata();
   if (depth === 'float' || depth === 'double') throw new FloatingPointError();
   // Without an angle, `rotate` applies the orientation. The output is sRGB by default.

@@ -142,7 +142,7 @@ export async function prepareImage(image: Blob, options: PrepareImageOptions = {
   try {
     const fit = await imageFitter(sharp);
     if (!fit) throw invalid(`${problem}. ${isHeic ? heicRemedy() : withoutFitter(!mediaType)}`);
-    const fitted = await fit(source, { isJpeg: type === 'jpeg', isHeic, isTiff: type === 'tiff', maxSide, decode });
+    const fitted = await fit(source, { type, maxSide, decode });
     if (!fitted) throw invalid(`${problem}, and cannot be made smaller here. Make the image smaller`);
     return fitted;
   } catch (cause) {
@@ -188,7 +188,7 @@ const maxPixels = 100e6;
 export async function fitImage(image: Blob, maxBytes: number, sharp?: Sharp): Promise<Blob | undefined> {
   try {
     const fit = await imageFitter(sharp);
-    return await fit?.(image, { isJpeg: image.type === 'image/jpeg', isHeic: false, isTiff: false, maxBytes });
+    return await fit?.(image, { type: image.type === 'image/jpeg' ? 'jpeg' : undefined, maxBytes });
   } catch {
     return undefined;
   }

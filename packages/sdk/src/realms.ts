@@ -16,16 +16,8 @@ export function bytesIn(value: unknown): Uint8Array<ArrayBuffer> | undefined {
 export const isBlob = (value: unknown): value is Blob =>
   typeof value === 'object' && value !== null && 'size' in value && 'type' in value && 'slice' in value;
 
-/** Reads a Blob. The Blob of Jest's jsdom has no `arrayBuffer`. */
-export async function readBlob(blob: Blob): Promise<Uint8Array<ArrayBuffer>> {
-  if ('arrayBuffer' in blob) return new Uint8Array(await blob.arrayBuffer());
-  return new Promise((resolve, reject) => {
-    const reader = new FileReader();
-    reader.onload = () => resolve(new Uint8Array(reader.result as ArrayBuffer));
-    reader.onerror = () => reject(reader.error);
-    reader.readAsArrayBuffer(blob);
-  });
-}
+export const readBlob = async (blob: Blob): Promise<Uint8Array<ArrayBuffer>> =>
+  new Uint8Array(await blob.arrayBuffer());
 
 export const isUrl = (value: unknown): value is URL => tagOf(value) === 'URL';
 

@@ -5,7 +5,7 @@ import {
   readEndpointHealth,
   readEstimate,
 } from '@gen3d/schema/rules';
-import ky, { type KyInstance, type Options, TimeoutError } from 'ky';
+import ky, { type BeforeErrorHook, type KyInstance, type Options, TimeoutError } from 'ky';
 import { type RequestOptions, timerMs, withDeadline } from './deadline.js';
 import { errorFrom, fileError, requestId, retryAfterMs } from './error-response.js';
 import {
@@ -71,9 +71,6 @@ const firstPauseMs = 500;
 const firstProxyPauseMs = 2_000;
 const maxPauseMs = 8_000;
 
-// A server that does not respond at all is seldom starting. Behind a proxy, it responds with a 502.
-const maxConnectionRetries = 3;
-
 const mebibyte = 1024 ** 2;
 // No server with this API sends a longer body. The API's models have at most 64 MiB.
 const maxJsonBytes = 16 * mebibyte;
@@ -84,39 +81,25 @@ const eventStream = 'text/event-stream';
 /** Sends the requests of all resources: adds the API key, retries, applies timeouts, and turns failures into errors. */
 export class Transport {
   readonly #options: TransportOptions;
-  readonly #api: KyInstance;
-  readonly #files: KyInstance;
+  readonly #ky: KyInstance;
+  /** What requests of the API have, and downloads do not: assets are public and may be on another host. */
+  readonly #asApi: Options;
 
   constructor(options: TransportOptions) {
-    const { apiKey, fetch, timeoutMs } = options;
-    const timeout = timerMs(timeoutMs);
+    const beforeError: BeforeErrorHook = async ({ request, options: { body }, response }) => {
+      const { url } = request;
+      if (!isApiRequest(request)) throw fileError(response, url);
+      throw await errorFrom(response, { url, bodyBytes: (body as string | undefined)?.length });
+    };
     this.#options = options;
-    this.#api = ky.create({
-      timeout,
-      fetch: sendWith(fetch, maxJsonBytes),
-      headers: { accept: 'application/json', authorization: `Bearer ${apiKey}` },
-      // A followed redirect would lose the key, and the body of a POST.
-      redirect: 'manual',
-      hooks: {
-        beforeError: [
-          async ({ request: { url }, options: { body }, response }) => {
-            throw await errorFrom(response, { url, bodyBytes: (body as string | undefined)?.length });
-          },
-        ],
-      },
+    this.#ky = ky.create({
+      timeout: timerMs(options.timeoutMs),
+      fetch: sendWith(options.fetch),
+      hooks: { beforeError: [beforeError] },
     });
-    // No API key, because assets are public and may be on another host.
-    this.#files = ky.create({
-      timeout,
-      fetch: sendWith(fetch, maxFileBytes),
-      hooks: {
-        beforeError: [
-          ({ request, response }) => {
-            throw fileError(response, request.url);
-          },
-        ],
-      },
-    });
+    // A followed redirect would lose the key, and the body of a POST.
+    const headers = { accept: 'application/json', authorization: `Bearer ${options.apiKey}` };
+    this.#asApi = { headers, redirect: 'manual' };
   }
 
   /** Whether the key is the public test key, whose jobs return a fixed sample. */
@@ -134,8 +117,9 @@ export class Transport {
     path: string,
     { json, searchParams, headers: extra, ...call }: Call = {},
   ): Promise<ApiResponse> {
-    const content = { json, searchParams: searchParams ?? {}, headers: extra ?? {} };
-    const response = await this.#send(this.#api, method, this.url(path), call, content);
+    const headersSent = { ...extra, ...this.#asApi.headers };
+    const content = { ...this.#asApi, json, searchParams: searchParams ?? {}, headers: headersSent };
+    const response = await this.#send(method, this.url(path), call, content);
     const headers = {
       retryAfterMs: retryAfterMs(response.headers, Date.now()),
       estimate: readEstimate(response.headers),
@@ -155,14 +139,15 @@ export class Transport {
 
   /** Downloads a file. */
   async fetchBytes(url: string, limits: RequestOptions): Promise<Uint8Array> {
-    const response = await this.#send(this.#files, 'get', url, limits);
+    const response = await this.#send('get', url, limits);
     return new Uint8Array(await response.arrayBuffer());
   }
 
   /** Opens a stream of events. Resolves when the headers have arrived, and does not retry. */
   async openStream(url: string, lastEventId: string | undefined, signal: AbortSignal): Promise<Response> {
-    const headers = { accept: eventStream, ...(lastEventId !== undefined && { 'last-event-id': lastEventId }) };
-    const response = await this.#api(url, { headers, signal, timeout: false, retry: 0 });
+    const position = lastEventId === undefined ? {} : { 'last-event-id': lastEventId };
+    const headers = { ...this.#asApi.headers, ...position, accept: eventStream };
+    const response = await this.#ky(url, { ...this.#asApi, headers, signal, timeout: false, retry: 0 });
     if (response.status === 204 || response.headers.get('content-type')?.startsWith(eventStream)) return response;
     throw new Gen3dError('invalid_response', `${url} did not respond with a stream of events`, {
       status: response.status,
@@ -171,7 +156,7 @@ export class Transport {
   }
 
   /** Resolves with a response of status 2xx whose whole body has arrived. */
-  #send(api: KyInstance, method: Method, url: string, call: Call, content: Options = {}): Promise<Response> {
+  #send(method: Method, url: string, call: Call, content: Options = {}): Promise<Response> {
     const { maxRetries, onRetry, timeoutMs } = this.#options;
     const timeoutError = (timeoutMs: number) => new RequestTimeoutError({ method, url }, timeoutMs);
     const failure = (error: unknown) =>
@@ -191,7 +176,7 @@ export class Transport {
         },
       };
       try {
-        return await api(url, { ...content, method, signal, retry });
+        return await this.#ky(url, { ...content, method, signal, retry });
       } catch (error) {
         throw failure(error);
       }
@@ -199,11 +184,13 @@ export class Transport {
   }
 }
 
+const isApiRequest = ({ headers }: Request) => headers.has('authorization');
+
 /**
  * Adapts a `fetch` to ky, so that a custom one gets a URL and plain options. Reads the body of the response, too: a
  * connection that breaks in the middle of it is a failed attempt, and the time limit of an attempt includes it.
  */
-function sendWith(fetch: Fetch, maxBytes: number): Fetch {
+function sendWith(fetch: Fetch): Fetch {
   return async (input) => {
     const request = input as Request; // which is what ky passes
     const { url, method, redirect, signal } = request;
@@ -214,6 +201,7 @@ function sendWith(fetch: Fetch, maxBytes: number): Fetch {
       response = await fetch(url, { method, redirect, signal, headers, ...(content && { body: content }) });
       const { status, statusText, body } = response;
       if (body === null || (response.ok && headers.accept === eventStream)) return response;
+      const maxBytes = isApiRequest(request) ? maxJsonBytes : maxFileBytes;
       const details = { status, requestId: requestId(response) };
       const problem = `${url} responded with more than ${maxBytes / mebibyte} MiB. Check that it is the URL of a gen3d server`;
       const tooLarge = () => new Gen3dError('invalid_response', problem, details);
@@ -232,7 +220,7 @@ function retryPauseMs(error: Gen3dError, attempt: number, isRepeatable = true): 
     (isRepeatable &&
       // All 5xx, because proxies add their own. A response with status 200 that is not one of the API is not repeated.
       ((error instanceof ServerError && (error.status ?? 0) >= 500) ||
-        (error instanceof ConnectionError && !(error instanceof RedirectError) && attempt <= maxConnectionRetries)));
+        (error instanceof ConnectionError && !(error instanceof RedirectError))));
   if (!isRetried) return undefined;
   if (error.retryAfterMs !== undefined) return error.retryAfterMs <= maxRetryAfterMs ? error.retryAfterMs : undefined;
   const isBehindProxy = [502, 503, 504].includes(error.status ?? 0);
