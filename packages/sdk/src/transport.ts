@@ -200,7 +200,7 @@ function sendWith(fetch: Fetch): Fetch {
     try {
       response = await fetch(url, { method, redirect, signal, headers, ...(content && { body: content }) });
       const { status, statusText, body } = response;
-      if (body === null || (response.ok && headers.accept === eventStream)) return response;
+      if (!body || (response.ok && headers.accept === eventStream)) return response;
       const maxBytes = isApiRequest(request) ? maxJsonBytes : maxFileBytes;
       const details = { status, requestId: requestId(response) };
       const problem = `${url} responded with more than ${maxBytes / mebibyte} MiB. Check that it is the URL of a gen3d server`;
