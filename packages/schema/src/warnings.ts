@@ -8,7 +8,7 @@ export const warningMessages = {
     'The model has several parts. If they are several objects, photograph one at a time. If they are parts of one object that fills the photo, leave a margin around it.',
   low_resolution: 'The object is less than 128 pixels in size. Send a larger photo, or one from closer by.',
   framed_cutout:
-    'What is not transparent has the outline of a frame, such as a rectangle or a circle. If the image is a photo in a frame, the model is a flat slab of it: send the photo without transparency.',
+    'What is not transparent is a rectangle. If the image is a photo with a transparent margin, the model is a flat slab of it: send the photo without transparency.',
   photo_not_used_left:
     'The photo of the left side was not used, because it does not fit the others. Check that it shows the same object, unchanged, from the left.',
   photo_not_used_back:

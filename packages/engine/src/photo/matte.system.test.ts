@@ -99,21 +99,11 @@ test('rounded corners are not a cutout: the network runs, and the corners stay c
   expect(coverage(result)).toBeLessThan(0.55);
 });
 
-test.each([
-  ['padded to a square', '<rect width="600" height="400"/>'],
-  ['given the corners of an icon', '<rect width="600" height="400" rx="88"/>'],
-])('IS-Net finds the cup of a photo that was %s', async (_, shape) => {
-  const { data, info } = await sharp(await readFile(photo))
+test('IS-Net finds the cup of a photo that was padded to a square', async () => {
+  const padded = sharp(await readFile(photo))
     .ensureAlpha()
-    .raw()
-    .toBuffer({ resolveWithObject: true });
-  expect(info).toMatchObject({ width: 600, height: 400 });
-  const mask = Buffer.from(`<svg width="600" height="400">${shape}</svg>`);
-  const framed = await sharp(data, { raw: info })
-    .composite([{ input: mask, blend: 'dest-in' }])
-    .png()
-    .toBuffer();
-  const bytes = await sharp(framed).extend({ top: 120, bottom: 120, background: '#0000' }).png().toBuffer();
+    .extend({ top: 120, bottom: 120, background: '#0000' });
+  const bytes = await padded.png().toBuffer();
   const { matte: result, isFramed } = await matte(await decode(bytes), network.predict);
   expect(isFramed).toBe(false);
   expect(at(result, 0.47, 0.5), 'coffee').toBeGreaterThan(250);

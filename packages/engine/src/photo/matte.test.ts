@@ -36,16 +36,6 @@ test('an alpha channel that cuts out the object is the matte, and no network run
   expect(result.data).toEqual(new Uint8Array(alpha));
 });
 
-test('the outline of a ball that was cut out of a photo wavers, and no network runs', async () => {
-  const around = Array.from({ length: 360 }, (_, degrees) => {
-    const angle = (degrees * Math.PI) / 180;
-    const radius = 150 + 1.5 * Math.sin(13 * angle) + 1.5 * Math.cos(29 * angle);
-    return `${200 + radius * Math.cos(angle)},${200 + radius * Math.sin(angle)}`;
-  });
-  const bytes = await cutout(`<polygon points="${around.join(' ')}" fill="#2468ac"/>`, 400, 400);
-  expect(await matte(await decode(bytes), notCalled)).toMatchObject({ isFramed: false });
-});
-
 test('a cutout may touch the lower edge, like a bust', async () => {
   const bytes = await cutout(
     '<g fill="#2468ac"><circle cx="100" cy="70" r="40"/><rect x="30" y="120" width="140" height="80" rx="30"/></g>',
@@ -77,15 +67,8 @@ const predictBlue: PredictMatte = async ({ width, height, data }) => {
 test.each([
   ['padded to a square', '<rect y="60" width="400" height="280"/>'],
   ['with a border of 2 pixels', '<rect x="2" y="2" width="396" height="396"/>'],
-  ['rotated', '<rect x="80" y="100" width="240" height="200" transform="rotate(17 200 200)"/>'],
-  ['rotated the other way', '<rect x="100" y="70" width="200" height="260" transform="rotate(-38 200 200)"/>'],
   ['with slightly rounded corners', '<rect x="20" y="50" width="360" height="300" rx="9"/>'],
-  ['with the corners of an icon', '<rect x="50" y="50" width="300" height="300" rx="90"/>'],
-  ['cut to a circle', '<circle cx="200" cy="200" r="120"/>'],
-  ['cut to a circle that touches the edges', '<circle cx="200" cy="200" r="200"/>'],
-  ['cut to an oval', '<ellipse cx="210" cy="190" rx="110" ry="160" transform="rotate(20 200 200)"/>'],
   ['a window with rounded upper corners', '<path d="M50,350 V74 a24,24 0 0 1 24,-24 H326 a24,24 0 0 1 24,24 V350 Z"/>'],
-  ['cut to a hexagon', '<polygon points="200,40 340,120 340,280 200,360 60,280 60,120"/>'],
 ])('a photo in a transparent frame, %s, is searched for its object', async (_, shape) => {
   const { matte: result, isFramed } = await matte(await decode(await framed(shape)), predictBlue);
   expect(isFramed).toBe(false);
@@ -103,6 +86,7 @@ test.each([
 test.each([
   ['a face of it', '90,60 300,90 350,330 70,310'],
   ['two faces of it', '60,80 220,50 350,90 340,300 220,350 70,290'],
+  ['a face of it from nearly in front', '60,60 340,66 336,334 62,340'],
 ])('the outline of a box seen at an angle, %s, is not taken for a frame', async (_, points) => {
   const bytes = await framed(`<polygon points="${points}"/>`);
   const { matte: result, isFramed } = await matte(await decode(bytes), notCalled);
@@ -118,31 +102,15 @@ test('the shadow around a screenshot of a window does not hide that the window i
   expect(coverage(result)).toBeCloseTo((Math.PI * 70 ** 2) / 400 ** 2, 2);
 });
 
-test('a vignette, whose edge is soft, does not make its object see-through', async () => {
-  const fade = '<stop offset="0.5" stop-color="#fff"/><stop offset="1" stop-color="#fff" stop-opacity="0"/>';
-  const mask = `<radialGradient id="fade">${fade}</radialGradient><mask id="m"><rect width="400" height="400" fill="url(#fade)"/></mask>`;
-  const photo = '<rect width="400" height="400" fill="#e8e4da"/><circle cx="200" cy="200" r="120" fill="#1850c0"/>';
-  const bytes = await cutout(`${mask}<g mask="url(#m)">${photo}</g>`, 400, 400);
-  const { matte: result, isFramed } = await matte(await decode(bytes), predictBlue);
-  expect(isFramed).toBe(false);
-  expect(coverage(result)).toBeCloseTo((Math.PI * 120 ** 2) / 400 ** 2, 2);
-});
-
 test.each<[string, string, PredictMatte]>([
   ['nothing stands out', '', async () => undefined],
   ['its object touches the frame', '<rect x="100" width="200" height="400" fill="#1850c0"/>', predictBlue],
   ['its object is the whole', '<rect width="400" height="400" fill="#1850c0"/>', predictBlue],
-])('a book or a ball is kept as the object, and reported, where %s', async (_, content, predict) => {
-  const book = await framed('<rect x="80" y="60" width="240" height="280"/>', content);
-  const ball = await framed('<circle cx="200" cy="200" r="140"/>', content);
-  for (const [bytes, area] of [
-    [book, 240 * 280],
-    [ball, Math.PI * 140 ** 2],
-  ] as const) {
-    const { matte: result, isFramed } = await matte(await decode(bytes), predict);
-    expect(isFramed).toBe(true);
-    expect(coverage(result)).toBeCloseTo(area / 400 ** 2, 2);
-  }
+])('a book is kept as the object, and reported, where %s', async (_, content, predict) => {
+  const bytes = await framed('<rect x="80" y="60" width="240" height="280"/>', content);
+  const { matte: result, isFramed } = await matte(await decode(bytes), predict);
+  expect(isFramed).toBe(true);
+  expect(coverage(result)).toBeCloseTo((240 * 280) / 400 ** 2, 2);
 });
 
 test('a rectangle is kept as the object where no background remover is installed', async () => {

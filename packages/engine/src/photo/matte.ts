@@ -8,7 +8,7 @@ import { cleanMatte } from './clean-matte.js';
 import type { DecodedPhoto } from './decode.js';
 import type { Rectangle } from './enlarge-matte.js';
 import { findObject } from './find-object.js';
-import { frameOf, hasMargin, type PhotoFrame, putBack, takeOut } from './framed-photo.js';
+import { frameOf, hasMargin, putBack, takeOut } from './framed-photo.js';
 
 /** Finds the object of an opaque image. Returns a matte of the image's size, or undefined if there is no object. */
 export type PredictMatte = (image: RgbaImage) => Promise<Matte | undefined>;
@@ -49,8 +49,8 @@ export interface FoundMatte {
  * Computes the matte of a photo.
  *
  * If the image's alpha already cuts out the object, alpha is the matte. Otherwise `predict` finds the object, and
- * transparent parts stay transparent. If the outline is that of a frame, such as a rectangle or a circle, `predict` looks
- * for an object in it, and alpha is the matte only if there is none with a margin around it.
+ * transparent parts stay transparent. If the outline is a rectangle, `predict` looks for an object in it, and alpha is the
+ * matte only if there is none with a margin around it.
  * @throws {EngineError} no_foreground if there is no visible object
  */
 export async function matte({ image, transparent }: DecodedPhoto, predict: PredictMatte): Promise<FoundMatte> {
@@ -79,12 +79,12 @@ const minVisibleAlpha = 24;
 const minObjectCoverage = 128;
 
 /** Finds the object of the photo in a frame, if it has one with a margin and a usable matting network is installed. */
-async function findInside(image: RgbaImage, frame: PhotoFrame, predict: PredictMatte) {
+async function findInside(image: RgbaImage, frame: Rectangle, predict: PredictMatte) {
   const object = await predict(takeOut(image, frame)).catch((error: unknown) => {
     if (error instanceof EngineError && error.cause instanceof BundleError) return undefined;
     throw error;
   });
-  return object && hasMargin(object, frame) ? putBack(object, frame, image) : undefined;
+  return object && hasMargin(object) ? putBack(object, frame, image) : undefined;
 }
 
 /**
