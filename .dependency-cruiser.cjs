@@ -185,6 +185,7 @@ module.exports = {
       'field',
       'surface',
       'texture',
+      'views',
       'device',
       ['camera', 'flow'],
       ['native-parts', 'part-thumbnails'],

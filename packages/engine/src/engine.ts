@@ -7,7 +7,8 @@ import { sharp } from './base/sharp.js';
 import type { Provider } from './device/adapter.js';
 import type { ChosenDevice } from './device/choose-device.js';
 import { type EngineDevice, type EngineOptions, findBundles, findMatteBundle, openDevice } from './engine-device.js';
-import { colorsAt } from './field/density-field.js';
+import type { EncodeOptions } from './field/decoder-kind.js';
+import { colorsAt, type DensityField } from './field/density-field.js';
 import { sampleGrid } from './field/sample-grid.js';
 import { type PhotoView, writeGlb } from './gltf/write-glb.js';
 import { meshDefaults } from './mesh-defaults.js';
@@ -16,7 +17,7 @@ import { frame } from './photo/frame.js';
 import { type MattingNetwork, matte, openMattingNetwork } from './photo/matte.js';
 import { photoWarnings } from './photo/photo-warnings.js';
 import type { Window } from './photo/resample.js';
-import { frontAndOthers, type Photos } from './photo/side-photo.js';
+import { frontAndOthers, type OtherPhoto, type Photos, type SidePhoto } from './photo/side-photo.js';
 import { inflateReconstructor, openReconstructor, type Reconstructor } from './reconstructor.js';
 import { encodeThumbnail, renderThumbnail } from './render/render-view.js';
 import { extractSurface } from './surface/extract-surface.js';
@@ -24,7 +25,10 @@ import { mirrorsOf } from './surface/mirror.js';
 import { vertexNormals } from './surface/normals.js';
 import { estimateElevation, pose } from './surface/pose.js';
 import { bake } from './texture/bake.js';
+import { bakeViews } from './texture/bake-views.js';
 import { unwrap } from './texture/unwrap.js';
+import { mapSize } from './views/map.js';
+import { type FusedPhotos, fusePhotos, type SideCutout } from './views/several-photos.js';
 
 /** GLBs name this version of @gen3d/engine as their generator. */
 const { version } = createRequire(import.meta.url)('../package.json') as { version: string };
@@ -67,6 +71,19 @@ export interface GenerateStats {
    * networks whose result has the photo's camera. Below 0.9, the outline was not carved.
    */
   readonly outlineOverlap: number | undefined;
+  /** One for each given photo, the front first. */
+  readonly views: readonly FoundView[];
+}
+
+/** What was found of one of the given photos. */
+export interface FoundView {
+  readonly side: SidePhoto['side'];
+  /** Whether the model was made of it. */
+  readonly used: boolean;
+  /** The camera's azimuth in the model: 0 is the front, and about -π/2 the left. 0 if the photo was not used. */
+  readonly yawRadians: number;
+  /** The angle by which the camera looked down. 0 if the photo was not used. */
+  readonly elevationRadians: number;
 }
 
 export interface Generated {
@@ -96,6 +113,9 @@ const doneAfter: Record<Stage, readonly [once: number, inSteps: number]> = {
 };
 
 const stages = Object.keys(doneAfter) as Stage[];
+
+/** Pixels a side of a cutout. */
+const maxSize = 1024;
 
 /**
  * Turns photos into models. Reuse an engine: its networks stay loaded between photos.
@@ -158,7 +178,6 @@ export class Engine {
     const { front: photo, others } = frontAndOthers(photos);
     const { onProgress, signal } = options;
     const { now } = this.#device;
-    const { maxTriangles = meshDefaults.maxTriangles, textureSize = meshDefaults.textureSize } = options;
     const done = (name: Stage) => doneAfter[name][this.#reconstructor.inSteps ? 1 : 0];
     const stageMs = {} as Record<Stage, number>;
     const stage = async <T>(name: Stage, work: () => T | Promise<T>): Promise<T> => {
@@ -174,23 +193,26 @@ export class Engine {
     const sampler = this.#samplerSettings(options.sampler);
     const decoded = photo instanceof Uint8Array ? await decode(photo) : photo;
     const found = await stage('matte', () => matte(decoded, (image) => this.#predictMatte(image)));
-    const unused = others.map(({ side }) => `photo_not_used_${side}` as const);
-    const warnings: PhotoWarning[] = [...photoWarnings(found, decoded.transparent), ...unused];
-    const cutout = await stage('frame', () => frame(decoded.image, found.matte, { foregroundRatio, maxSize: 1024 }));
+    const { cutout, sides } = await stage('frame', async () => ({
+      cutout: frame(decoded.image, found.matte, { foregroundRatio, maxSize }),
+      sides: await this.#cutOut(others, signal),
+    }));
     const onEncoded = (share: number) =>
       onProgress?.(done('frame') + share * (done('encode') - done('frame')), 'encode');
-    const field = await stage('encode', () =>
-      this.#reconstructor.reconstruct(cutout, { signal, sampler, onProgress: onEncoded }),
+    const { field, used } = await stage('encode', () =>
+      this.#reconstruct({ cutout, photoWidth: decoded.image.width }, sides, { signal, sampler, onProgress: onEncoded }),
     );
-    const { stepped, smooth } = meshDefaults.resolution;
-    const resolution = options.resolution ?? (field.projects ? smooth : stepped);
+    const warnings = [...photoWarnings(found, decoded.transparent), ...unusedWarnings(others, used)];
+    const { maxTriangles, textureSize, resolution } = meshOptions(options, field, used.length);
     const grid = await stage('field', () => sampleGrid(field, resolution, signal));
     const closed = await stage('surface', () => extractSurface(field, grid, cutout, maxTriangles, signal));
     const normals = vertexNormals(closed);
-    const mesh = await stage('unwrap', () => unwrap(closed, normals, field.camera, textureSize));
+    const mesh = await stage('unwrap', () => unwrap(closed, normals, field.camera, textureSize, used.length > 0));
     const elevationRadians = estimateElevation(closed.positions, field.elevation);
     const baseColor = await stage('bake', async () => {
       const decoderColors = await colorsAt(field, closed.positions);
+      if (used.length > 0)
+        return bakeViews(mesh, closed, normals, used.map(placedPhoto), { textureSize, decoderColors });
       const mirrors = mirrorsOf(closed, elevationRadians);
       return bake(mesh, closed, normals, cutout, field.camera, {
         ...{ textureSize, decoderColors, mirrors },
@@ -207,20 +229,44 @@ export class Engine {
       return writeGlb(model, { bytes, mimeType: 'image/jpeg' }, extras);
     };
     const [glb, { jpeg, webp }] = await stage('write', () => Promise.all([write(), encodeThumbnail(thumbnail)]));
-    return {
-      glb,
-      thumbnail: jpeg,
-      transparentThumbnail: webp,
-      stats: {
-        bundle: credits[0].name,
-        stageMs,
-        vertices: model.positions.length / 3,
-        triangles: model.indices.length / 3,
-        elevationRadians,
-        warnings,
-        outlineOverlap: field.overlap,
-      },
+    const stats = {
+      ...{ bundle: credits[0].name, stageMs, elevationRadians, warnings },
+      vertices: model.positions.length / 3,
+      triangles: model.indices.length / 3,
+      outlineOverlap: field.overlap,
+      views: foundViews(others, used, elevationRadians),
     };
+    return { glb, thumbnail: jpeg, transparentThumbnail: webp, stats };
+  }
+
+  /** Cuts the object out of photos of other sides than the front. Leaves out those in which there is none. */
+  async #cutOut(others: readonly OtherPhoto[], signal: AbortSignal | undefined): Promise<SideCutout[]> {
+    const { foregroundRatio, predict } = this.#reconstructor;
+    const cutouts: SideCutout[] = [];
+    for (const { photo, side } of predict ? others : []) {
+      signal?.throwIfAborted();
+      const { image, transparent } = photo instanceof Uint8Array ? await decode(photo) : photo;
+      try {
+        const found = await matte({ image, transparent }, (part) => this.#predictMatte(part));
+        const cutout = frame(image, found.matte, { foregroundRatio, maxSize });
+        cutouts.push({ side, cutout, photoWidth: image.width });
+      } catch (error) {
+        if (!(error instanceof EngineError && error.code === 'no_foreground')) throw error;
+      }
+    }
+    return cutouts;
+  }
+
+  async #reconstruct(
+    front: Omit<SideCutout, 'side'>,
+    sides: readonly SideCutout[],
+    options: EncodeOptions,
+  ): Promise<FusedPhotos> {
+    const { predict } = this.#reconstructor;
+    if (predict && sides.length > 0) {
+      return fusePhotos(predict, [{ ...front, side: 'front' }, ...sides], options.signal);
+    }
+    return { field: await this.#reconstructor.reconstruct(front.cutout, options), used: [] };
   }
 
   #samplerSettings(given: SamplerSettings | undefined) {
@@ -266,6 +312,33 @@ const encodeTexture = (pixels: Uint8Array, side: number): Promise<Buffer> =>
     .removeAlpha()
     .jpeg({ quality: 90 })
     .toBuffer();
+
+function unusedWarnings(others: readonly OtherPhoto[], used: FusedPhotos['used']): PhotoWarning[] {
+  const unused = others.filter(({ side }) => !used.some((photo) => photo.side === side));
+  return unused.map(({ side }) => `photo_not_used_${side}` as const);
+}
+
+function foundViews(others: readonly OtherPhoto[], used: FusedPhotos['used'], elevationRadians: number): FoundView[] {
+  const front = { side: 'front', used: true, yawRadians: 0, elevationRadians } as const;
+  const found = others.map(({ side }): FoundView => {
+    const photo = used.find((one) => one.side === side);
+    return photo
+      ? { side, used: true, yawRadians: photo.yawRadians, elevationRadians: photo.elevationRadians }
+      : { side, used: false, yawRadians: 0, elevationRadians: 0 };
+  });
+  return [front, ...found];
+}
+
+const placedPhoto = ({ view, camera }: FusedPhotos['used'][number]) => ({
+  ...{ image: view.cutout.image, camera, outline: view.outline, outlineSize: mapSize },
+});
+
+function meshOptions(options: GenerateOptions, field: DensityField, photos: number) {
+  const { stepped, smooth } = meshDefaults.resolution;
+  const usualTexture = photos > 0 ? meshDefaults.textureSizeOfSeveral : meshDefaults.textureSize;
+  const { maxTriangles = meshDefaults.maxTriangles, textureSize = usualTexture } = options;
+  return { maxTriangles, textureSize, resolution: options.resolution ?? (field.projects ? smooth : stepped) };
+}
 
 function photoViewInModel(
   { distance, halfTangent }: Camera,

@@ -8,7 +8,14 @@ export { accelerators, type Device, gpuMemory } from './device/adapter.js';
 export { type ChosenDevice, type DeviceReport, inspectDevice } from './device/choose-device.js';
 export { findAdapter } from './device/find-adapter.js';
 export { probe } from './device/probe.js';
-export { Engine, type Generated, type GenerateOptions, type GenerateStats, type Stage } from './engine.js';
+export {
+  Engine,
+  type FoundView,
+  type Generated,
+  type GenerateOptions,
+  type GenerateStats,
+  type Stage,
+} from './engine.js';
 export type { EngineOptions } from './engine-device.js';
 export type { SelfTest } from './field/decoder-kind.js';
 export { problemOfGlb } from './gltf/check-glb.js';

@@ -12,6 +12,7 @@ export const meshDefaults = {
    * compares vertices. `@gen3d/convert` can simplify finished models.
    */
   minTriangles: 10_000,
-  /** Pixels a side. */
+  /** Pixels a side, for models of one photo, and of several, which show all sides. */
   textureSize: 1024,
+  textureSizeOfSeveral: 2048,
 };

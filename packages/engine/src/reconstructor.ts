@@ -7,7 +7,7 @@ import { fitCamera } from './camera/fit-camera.js';
 import { boxedKind } from './field/boxed.js';
 import { carve } from './field/carve.js';
 import { columnsKind } from './field/columns.js';
-import type { DecoderKind, EncodeOptions } from './field/decoder-kind.js';
+import type { DecoderKind, EncodeOptions, FieldNetworks } from './field/decoder-kind.js';
 import type { DensityField } from './field/density-field.js';
 import { inflate } from './field/inflate.js';
 import { stepsKind } from './flow/steps-kind.js';
@@ -25,6 +25,8 @@ export interface Reconstructor {
   readonly sampler?: Required<SamplerSettings> | undefined;
   /** @throws the signal's reason, once aborted */
   reconstruct(cutout: Cutout, options?: EncodeOptions): Promise<DensityField>;
+  /** See `FieldNetworks`. Absent for kinds that use only the photo of the front. */
+  readonly predict?: FieldNetworks['predict'];
   release(): Promise<void>;
 }
 
@@ -82,6 +84,7 @@ export async function openReconstructor(
     foregroundRatio: input.foregroundRatio,
     inSteps,
     sampler: decoder.kind === 'steps' ? { seed: decoder.sampler.seed, steps: decoder.sampler.steps } : undefined,
+    ...(networks.predict && { predict: networks.predict }),
     async reconstruct(cutout, options = {}) {
       const { signal } = options;
       signal?.throwIfAborted();

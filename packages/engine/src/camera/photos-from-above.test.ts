@@ -156,8 +156,9 @@ async function colorError(field: DensityField, mesh: TriangleMesh, { image }: Cu
   await field.evaluateColors!(positions, colors);
   const projection = new PhotoProjection(field.camera, depthMap(mesh, photoView(field.camera, 512)), 0.02);
   const count = positions.length / 3;
-  const { x, y, seen, away } = projectedPoints(count);
-  projection.project(new Float64Array(positions), new Float64Array(normals), count, { x, y, seen, away });
+  const projected = projectedPoints(count);
+  projection.project(new Float64Array(positions), new Float64Array(normals), count, projected);
+  const { x, y, seen } = projected;
   let [sum, total] = [0, 0];
   for (let i = 0; i < count; i++) {
     const pixel = 4 * (Math.floor(y[i]! * image.height) * image.width + Math.floor(x[i]! * image.width));

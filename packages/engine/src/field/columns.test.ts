@@ -1,7 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { distanceInside } from '../base/convex-hull.js';
-import { type ColumnsManifest, columnsField } from './columns.js';
+import { columnsField, predictionOf } from './columns.js';
+import type { ColumnsManifest } from './columns-prediction.js';
 import { axesAt, type Cuboid, densityOf, outlineOf } from './cuboid.js';
+
+const fieldOf = (...of: Parameters<typeof predictionOf>) => columnsField(predictionOf(...of));
 
 const size = 64;
 const [steps, halfWidth, halfDepth] = [64, 0.6, 1.2];
@@ -25,7 +28,7 @@ function slab(thickSteps: number) {
     Math.floor(i / (size * size)) < thickSteps ? 5 : -5,
   );
   const frontDepth = new Float32Array(size * size);
-  return columnsField(columns, slabMatte(size), slabMatte(256), { frontDepth, occupancy, elevation: undefined });
+  return fieldOf(columns, slabMatte(size), slabMatte(256), { frontDepth, occupancy, elevation: undefined });
 }
 
 async function densityAt(field: ReturnType<typeof slab>, ...point: [number, number, number]): Promise<number> {
@@ -72,7 +75,7 @@ describe('a columns field', () => {
       return column < size / 2 ? near : column === size / 2 ? between : far;
     });
     const occupancy = new Float32Array(steps * size * size).fill(-5);
-    const field = columnsField(columns, slabMatte(size), slabMatte(256), {
+    const field = fieldOf(columns, slabMatte(size), slabMatte(256), {
       frontDepth,
       occupancy,
       elevation: undefined,
@@ -101,7 +104,7 @@ describe('a columns field', () => {
       (_, i) => logits[Math.floor(i / (size * size))]!,
     );
     const frontDepth = new Float32Array(size * size);
-    const field = columnsField(columns, slabMatte(size), slabMatte(256), {
+    const field = fieldOf(columns, slabMatte(size), slabMatte(256), {
       frontDepth,
       occupancy,
       elevation: undefined,
@@ -114,7 +117,7 @@ describe('a columns field', () => {
     const across = size / 2;
     const coarse = { ...columns, decoder: { ...columns.decoder, size: across, color: 'back' } };
     const disc = slabMatte(across);
-    const field = columnsField(coarse, disc, slabMatte(256), {
+    const field = fieldOf(coarse, disc, slabMatte(256), {
       frontDepth: new Float32Array(across * across),
       occupancy: new Float32Array(steps * across * across).fill(5),
       backColor: Float32Array.from({ length: 3 * across * across }, (_, i) => (i < across * across ? 1 : 0.25)),
@@ -131,7 +134,7 @@ describe('a columns field', () => {
     const fine = slabMatte(256).map((coverage, i) => (i % 256 === 128 && i > 30 * 256 && i < 128 * 256 ? 1 : coverage));
     const occupancy = new Float32Array(steps * size * size).fill(-5);
     const frontDepth = new Float32Array(size * size);
-    const field = columnsField(columns, slabMatte(size), fine, { frontDepth, occupancy, elevation: undefined });
+    const field = fieldOf(columns, slabMatte(size), fine, { frontDepth, occupancy, elevation: undefined });
     const [pixel, depth] = [(2 / 256) * halfWidth, -0.7 * step];
     const besideWire = (pixels: number) => densityAt(field, (0.5 + pixels) * pixel, 0.65 * halfWidth, depth);
     expect(await besideWire(0.9)).toBeGreaterThan(0);
@@ -142,7 +145,7 @@ describe('a columns field', () => {
     const wire = Float32Array.from({ length: size * size }, (_, i) => (i % size === size / 2 ? 0.1 : 0));
     const occupancy = new Float32Array(steps * size * size).fill(-5);
     const frontDepth = new Float32Array(size * size);
-    const { bounds } = columnsField(columns, wire, slabMatte(256), { frontDepth, occupancy, elevation: undefined });
+    const { bounds } = fieldOf(columns, wire, slabMatte(256), { frontDepth, occupancy, elevation: undefined });
     expect(bounds.min[2]).toBeLessThan(-1.5 * step);
     expect(bounds.max[2]).toBeGreaterThan(0);
   });
@@ -173,7 +176,7 @@ describe('a columns field', () => {
     const occupancy = new Float32Array(steps * size * size).fill(-5).fill(5, 0, 10 * size * size);
     const acrossFrame = map(size, (u) => (u + 1) / 2);
     const colored = { ...columns, decoder: { ...columns.decoder, color: 'back' } };
-    const field = columnsField(colored, matte(size), matte(256), {
+    const field = fieldOf(colored, matte(size), matte(256), {
       frontDepth,
       occupancy,
       backColor: Float32Array.from({ length: 3 * size * size }, (_, i) => acrossFrame[i % (size * size)]!),

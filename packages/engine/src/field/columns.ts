@@ -7,6 +7,7 @@ import type { ReconstructionManifest } from '../bundle/manifest.js';
 import { openEncoder, type Session } from '../network/session.js';
 import { matteChannel, toInput } from '../photo/frame.js';
 import { bilateralFilter } from './bilateral-filter.js';
+import type { ColumnsDecoder, ColumnsManifest, ColumnsPrediction } from './columns-prediction.js';
 import { completeCuboid } from './complete-cuboid.js';
 import type { DecoderKind } from './decoder-kind.js';
 import { type DensityField, learnedElevation } from './density-field.js';
@@ -16,17 +17,11 @@ import { completeRevolution } from './revolution/complete-revolution.js';
 import { type Completed, type Density, see, type View } from './solid.js';
 import { widenThinParts } from './thin-parts.js';
 
-type ColumnsDecoder = Extract<ReconstructionManifest['decoder'], { kind: 'columns' }>;
-export type ColumnsManifest = ReconstructionManifest & {
-  readonly decoder: ColumnsDecoder;
-  readonly camera: NonNullable<ReconstructionManifest['camera']>;
-};
-
 /**
  * Pixels a side of the outline and of the front's depth: finer than any network's, so that the silhouette is the
  * photo's.
  */
-const outlineSize = 256;
+export const outlineSize = 256;
 
 /**
  * Visible parts are at least this thick, as a share of the depth of the box. Otherwise thin parts break up where the
@@ -46,7 +41,12 @@ export const columnsKind: DecoderKind = {
   anyYaw: false,
   async open(bundle: Bundle<ColumnsManifest>, open) {
     const session = await openEncoder(bundle, open);
-    return { encode: (cutout) => encodeColumns(bundle, session, cutout), release: () => session.release() };
+    const predict = (cutout: Cutout) => predictColumns(bundle, session, cutout);
+    return {
+      encode: async (cutout) => columnsField(await predict(cutout)),
+      predict,
+      release: () => session.release(),
+    };
   },
   async exercise(bundle, open, image, run) {
     const session = await openEncoder(bundle, open);
@@ -55,17 +55,17 @@ export const columnsKind: DecoderKind = {
 };
 
 /**
- * Runs a `columns` encoder on a framed cutout and composes its field: empty in front of the predicted front and outside
- * the matte, and as the occupancy says behind the front.
+ * Runs a `columns` encoder on a framed cutout. The field of its outputs is empty in front of the predicted front and
+ * outside the matte, and as the occupancy says behind the front.
  *
  * The network runs twice, on the image and on its mirror image, and the outputs are averaged: its errors are not
  * symmetric, and most objects nearly are.
  */
-async function encodeColumns(
+async function predictColumns(
   { manifest }: Bundle<ColumnsManifest>,
   session: Session,
   cutout: Cutout,
-): Promise<DensityField> {
+): Promise<ColumnsPrediction> {
   const { input, decoder, elevation } = manifest;
   const size = columnsAcross(manifest);
   const run = async (data: Float32Array) => {
@@ -81,7 +81,7 @@ async function encodeColumns(
   };
   const photo = toInput(cutout, input);
   const [seen, mirrored] = [await run(photo), await run(mirrorRows(photo, input.size))];
-  return columnsField(manifest, matteChannel(cutout, size), matteChannel(cutout, outlineSize), {
+  return predictionOf(manifest, matteChannel(cutout, size), matteChannel(cutout, outlineSize), {
     frontDepth: averageMirrored(seen.frontDepth, mirrored.frontDepth, size),
     occupancy: averageMirrored(seen.occupancy, mirrored.occupancy, size),
     backColor: seen.backColor && averageMirrored(seen.backColor, mirrored.backColor!, size),
@@ -133,34 +133,43 @@ function predictedDensity(
   };
 }
 
-/** Makes a field of a network's outputs. `coarseMatte` is [C·C], `fineMatte` [outlineSize·outlineSize]. */
-export function columnsField(
+/** Cleans a network's outputs. `coarseMatte` is [C·C], `fineMatte` [outlineSize·outlineSize]. */
+export function predictionOf(
   manifest: ColumnsManifest,
   coarseMatte: Float32Array,
   fineMatte: Float32Array,
   raw: Columns,
-): DensityField {
-  const { decoder, threshold } = manifest;
-  const { distance } = manifest.camera;
+): ColumnsPrediction {
   const size = columnsAcross(manifest);
   const smoothed = bilateralFilter(raw.frontDepth, coarseMatte, size);
   const frontDepth = withoutRamps(smoothed(raw.frontDepth), coarseMatte, size);
   const occupancy = smoothed(raw.occupancy);
   addExpectedVolume(occupancy, coarseMatte);
-  const backColor = raw.backColor && smoothed(raw.backColor);
   const photographed = signedDistance(fineMatte, outlineSize);
-  const widened = widenThinParts(photographed, fineMatte, outlineSize);
+  return {
+    ...{ manifest, size, coarseMatte, fineMatte, frontDepth, occupancy, photographed },
+    front: upsampleInside(frontDepth, coarseMatte, size, outlineSize),
+    backColor: raw.backColor && smoothed(raw.backColor),
+    elevationRadians: raw.elevation,
+    widened: widenThinParts(photographed, fineMatte, outlineSize),
+  };
+}
+
+/** Makes the field of one photo. */
+export function columnsField(prediction: ColumnsPrediction): DensityField {
+  const { manifest, size, coarseMatte, frontDepth, front, occupancy, backColor, elevationRadians } = prediction;
+  const { decoder, threshold } = manifest;
+  const { distance } = manifest.camera;
   const inside = (outline: Float32Array) => (u: number, v: number) =>
     (sampleSquare(outline, outlineSize, u, v) * 2) / outlineSize;
-  const insideWidened = inside(widened);
+  const insideWidened = inside(prediction.widened);
   const view: View = {
     camera: { distance, halfTangent: decoder.halfWidth / distance },
     // About the slope of the network's own occupancy across an edge: one logit per pixel of the network.
     outline: (u, v) => clamp((insideWidened(u, v) * size) / 2, -3, 3),
     // Solids are fitted to this outline. A wire that was widened would make a crate below it too tall.
-    distanceInside: inside(photographed),
+    distanceInside: inside(prediction.photographed),
   };
-  const front = upsampleInside(frontDepth, coarseMatte, size, outlineSize);
   const predicted = predictedDensity(decoder, front, occupancy, size, view);
   const { near, far } = depthRange(frontDepth, occupancy, coarseMatte, size, decoder.steps);
   const halfDepth = decoder.halfWidth * decoder.halfDepth;
@@ -171,12 +180,12 @@ export function columnsField(
     min: [-uMax * widest, -vMax * widest, zMin],
     max: [uMax * widest, vMax * widest, zMax],
   };
-  const completed = raw.elevation === undefined ? undefined : complete(predicted, view, bounds, raw.elevation);
+  const completed = elevationRadians === undefined ? undefined : complete(predicted, view, bounds, elevationRadians);
   const shape = completed ?? {
     density: predicted,
     camera: view.camera,
     bounds,
-    elevation: raw.elevation === undefined ? undefined : learnedElevation(raw.elevation),
+    elevation: elevationRadians === undefined ? undefined : learnedElevation(elevationRadians),
   };
   return {
     threshold,

@@ -4,6 +4,7 @@ import type { Bundle } from '../bundle/load-bundle.js';
 import type { ReconstructionManifest } from '../bundle/manifest.js';
 import type { ComputeDevice } from '../network/compute-device.js';
 import type { FloatTensor, OpenSession, Session } from '../network/session.js';
+import type { ColumnsPrediction } from './columns-prediction.js';
 import type { CameralessField, DensityField } from './density-field.js';
 
 /**
@@ -45,6 +46,8 @@ export type RunGraph = (session: Session, inputs: Inputs) => Promise<ReadonlyMap
 export interface FieldNetworks {
   /** @returns a field in the camera's space, or without a camera if the network does not assume one */
   encode(cutout: Cutout, options?: EncodeOptions): Promise<CameralessField | DensityField>;
+  /** Predicts what one of several photos of an object shows, for kinds whose predictions can be fused. */
+  predict?(cutout: Cutout): Promise<ColumnsPrediction>;
   release(): Promise<void>;
 }
 

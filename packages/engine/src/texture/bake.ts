@@ -10,10 +10,10 @@ import { PhotoProjection, type ProjectedPoints, projectedPoints } from './photo-
 import { padSeams, TexelRow, texelsOf } from './texels.js';
 
 /** Pixels a side of the depth map for visibility in the photo. */
-const depthMapSize = 1024;
+export const depthMapSize = 1024;
 
 /** A point this far behind the nearest surface, as a share of the object's size, still counts as visible. */
-const depthBias = 0.012;
+export const depthBias = 0.012;
 
 /** Mirrored points have a larger depth bias, because the two sides are only nearly mirror images. */
 const mirroredDepthBias = 0.03;
@@ -22,7 +22,7 @@ const mirroredDepthBias = 0.03;
 const maxMirroredDifference = 0.16;
 
 /** Weight of a decoder's colors that repeat the front, against the mean of the neighbors' colors. */
-const decoderTrust = 0.02;
+export const decoderTrust = 0.02;
 
 /** How fast corrections of colors fade with the distance from the visible surface. */
 const correctionFade = 0.01;
@@ -97,7 +97,7 @@ export function bake(
   return paint(mesh, surface, textureSize, [...layers, { image: behind, projection, weight: 'away' }], colors);
 }
 
-interface Surface extends TriangleMesh {
+export interface Surface extends TriangleMesh {
   readonly normals: Float32Array;
 }
 
@@ -117,8 +117,8 @@ interface SeenVertices extends SeenColors {
 
 function lookAtVertices({ positions, normals }: Surface, projection: PhotoProjection, photo: RgbaImage): SeenVertices {
   const count = positions.length / 3;
-  const { x, y, seen, away } = projectedPoints(count);
-  projection.project(new Float64Array(positions), new Float64Array(normals), count, { x, y, seen, away });
+  const { x, y, seen, away, cosine } = projectedPoints(count);
+  projection.project(new Float64Array(positions), new Float64Array(normals), count, { x, y, seen, away, cosine });
   const colors = new Float32Array(3 * count);
   const color = new Float64Array(3);
   for (let i = 0; i < count; i++) {
@@ -276,7 +276,7 @@ function blur({ width, height, data }: RgbaImage): RgbaImage {
   return toImage(resample({ width, height, channels: 3, data: linear }, whole, farSize, 'edge'), farSize);
 }
 
-function toImage(colors: Float32Array, size: number): RgbaImage {
+export function toImage(colors: Float32Array, size: number): RgbaImage {
   const data = new Uint8Array(4 * size * size);
   for (let i = 0; i < size * size; i++) {
     data[4 * i] = byteOfLinear(colors[3 * i]!);
@@ -312,7 +312,7 @@ const overRelaxation = 1.75;
  * @returns linear colors [3·V]
  * @see Young, "Iterative Methods for Solving Partial Difference Equations of Elliptic Type", 1954, for over-relaxation
  */
-function fillUnlit({ indices }: TriangleMesh, { colors, seen, guesses, trust }: PartlySeen): Float32Array {
+export function fillUnlit({ indices }: TriangleMesh, { colors, seen, guesses, trust }: PartlySeen): Float32Array {
   const vertexCount = seen.length;
   const { starts, list } = vertexNeighbors(indices, vertexCount);
   const filled = new Float32Array(colors.length);

@@ -12,17 +12,19 @@ export interface Charts {
 
 /**
  * Projections that flatten charts: along the photo's rays for parts that face towards or away from the camera, so that
- * their texels are the photo's pixels, and along an axis for the band in between. `scale` trades sharpness for space:
- * the visible side keeps full resolution.
+ * their texels are the photo's pixels, and along an axis for the band in between.
  */
-const directions: readonly { axis: 0 | 1 | 2; sign: 1 | -1; scale: number }[] = [
-  { axis: 2, sign: 1, scale: 1 },
-  { axis: 2, sign: -1, scale: 0.6 },
-  { axis: 0, sign: 1, scale: 0.6 },
-  { axis: 0, sign: -1, scale: 0.6 },
-  { axis: 1, sign: 1, scale: 0.6 },
-  { axis: 1, sign: -1, scale: 0.6 },
+const directions: readonly { axis: 0 | 1 | 2; sign: 1 | -1 }[] = [
+  { axis: 2, sign: 1 },
+  { axis: 2, sign: -1 },
+  { axis: 0, sign: 1 },
+  { axis: 0, sign: -1 },
+  { axis: 1, sign: 1 },
+  { axis: 1, sign: -1 },
 ];
+
+/** Scale of what one photo does not show, against what it shows: less sharp, but smaller in the texture. */
+const hiddenScale = 0.6;
 
 /** Minimum cosine toward the camera for the photo's own chart. Below it, the photo would be stretched. */
 const frontCosine = 0.3;
@@ -38,13 +40,16 @@ const overlapGrid = 768;
  *
  * xatlas finds better charts, but takes 10 s for 30,000 triangles on one core. A photo shows only one side, and cutting
  * along its border takes 0.03 s.
+ *
+ * @param evenly whether all sides are equally sharp, because photos show them all
  */
-export function cutCharts(mesh: TriangleMesh, camera: Camera): Charts {
+export function cutCharts(mesh: TriangleMesh, camera: Camera, evenly = false): Charts {
+  const scaleOf = (label: number) => (evenly || label === 0 ? 1 : hiddenScale);
   const triangleCount = mesh.indices.length / 3;
   const cosines = facing(mesh, camera);
   const neighbors = triangleNeighbors(mesh);
   const labels = smoothLabels(initialLabels(cosines), cosines, neighbors);
-  const flat = flatten(mesh, camera, labels);
+  const flat = flatten(mesh, camera, labels, scaleOf);
 
   const chartOfTriangle = new Int32Array(triangleCount).fill(-1);
   const occupied = new Int32Array(overlapGrid * overlapGrid).fill(-1);
@@ -53,7 +58,7 @@ export function cutCharts(mesh: TriangleMesh, camera: Camera): Charts {
   for (let seed = 0; seed < triangleCount; seed++) {
     if (chartOfTriangle[seed]! >= 0) continue;
     const label = labels[seed]!;
-    const { scale } = directions[label]!;
+    const scale = scaleOf(label);
     chartOfTriangle[seed] = count;
     occupy(flat, seed, scale, occupied, count);
     queue[0] = seed;
@@ -150,11 +155,18 @@ function triangleNeighbors({ positions, indices }: TriangleMesh): Int32Array {
  * Projects the corners of each triangle [2·3·T] along its label's direction, mirrored where needed to keep their
  * winding.
  */
-function flatten({ positions, indices }: TriangleMesh, camera: Camera, labels: Uint8Array): Float32Array {
+function flatten(
+  { positions, indices }: TriangleMesh,
+  camera: Camera,
+  labels: Uint8Array,
+  scaleOf: (label: number) => number,
+): Float32Array {
   const frameHalf = camera.distance * camera.halfTangent;
   const flat = new Float32Array(2 * indices.length);
   for (let i = 0; i < indices.length; i++) {
-    const { axis, sign, scale } = directions[labels[Math.floor(i / 3)]!]!;
+    const label = labels[Math.floor(i / 3)]!;
+    const { axis, sign } = directions[label]!;
+    const scale = scaleOf(label);
     const x = positions[3 * indices[i]!]!;
     const y = positions[3 * indices[i]! + 1]!;
     const z = positions[3 * indices[i]! + 2]!;

@@ -12,6 +12,15 @@ export interface ProjectedPoints {
   readonly seen: Float64Array;
   /** [N] how directly the surface faces away from the camera, 0..1. */
   readonly away: Float64Array;
+  /** [N] cosine of the angle between the surface and the ray to the camera. */
+  readonly cosine: Float64Array;
+}
+
+/** Where a camera is in the space of the mesh: it sees the point p at rotation · p + (x, y, 0) in its own frame. */
+export interface Placement {
+  readonly rotation: Float64Array;
+  readonly x: number;
+  readonly y: number;
 }
 
 export const projectedPoints = (count: number): ProjectedPoints => ({
@@ -19,6 +28,7 @@ export const projectedPoints = (count: number): ProjectedPoints => ({
   y: new Float64Array(count),
   seen: new Float64Array(count),
   away: new Float64Array(count),
+  cosine: new Float64Array(count),
 });
 
 /** Projects points of the surface into the photo. */
@@ -27,17 +37,20 @@ export class PhotoProjection {
   readonly #map: DepthMap;
   readonly #bias: number;
   readonly #mirror: MirrorPlane | undefined;
+  readonly #placement: Placement | undefined;
 
   /**
    * @param map the depths that the photo's camera sees
    * @param bias a point this far behind the nearest surface, in model units, still counts as visible
    * @param mirror if given, points are reflected across it first: the photo shows them on the other side
+   * @param placement of a camera that is not the one in whose space the mesh is
    */
-  constructor(camera: Camera, map: DepthMap, bias: number, mirror?: MirrorPlane) {
+  constructor(camera: Camera, map: DepthMap, bias: number, mirror?: MirrorPlane, placement?: Placement) {
     this.#camera = camera;
     this.#map = map;
     this.#bias = bias;
     this.#mirror = mirror;
+    this.#placement = placement;
   }
 
   /**
@@ -59,6 +72,7 @@ export class PhotoProjection {
     const bias = this.#bias;
     const [mx, my, mz] = this.#mirror?.normal ?? [0, 0, 0];
     const offset = this.#mirror?.offset ?? 0;
+    const { rotation, x: right, y: up } = this.#placement ?? { rotation: undefined, x: 0, y: 0 };
     for (let i = 0; i < count; i++) {
       if (rest?.[i] === 0) continue;
       let x = points[3 * i]!;
@@ -75,6 +89,16 @@ export class PhotoProjection {
       nx -= turn * mx;
       ny -= turn * my;
       nz -= turn * mz;
+      if (rotation) {
+        const [px, py, pz] = [x, y, z];
+        x = rotation[0]! * px + rotation[1]! * py + rotation[2]! * pz + right;
+        y = rotation[3]! * px + rotation[4]! * py + rotation[5]! * pz + up;
+        z = rotation[6]! * px + rotation[7]! * py + rotation[8]! * pz;
+        const [mnx, mny, mnz] = [nx, ny, nz];
+        nx = rotation[0]! * mnx + rotation[1]! * mny + rotation[2]! * mnz;
+        ny = rotation[3]! * mnx + rotation[4]! * mny + rotation[5]! * mnz;
+        nz = rotation[6]! * mnx + rotation[7]! * mny + rotation[8]! * mnz;
+      }
       const depth = distance - z;
       const cosine = (nz * depth - nx * x - ny * y) / Math.sqrt(x * x + y * y + depth * depth);
       const column = 0.5 + x / (2 * halfTangent * depth);
@@ -84,6 +108,7 @@ export class PhotoProjection {
       projected.y[i] = row;
       projected.seen[i] =
         facing > 0 ? facing * visibleShare(map, column * map.width, row * map.height, depth - bias) : 0;
+      projected.cosine[i] = cosine;
       projected.away[i] = smoothStep(0.25, 0.65, -cosine);
     }
   }

@@ -9,11 +9,18 @@ const paddingTexels = 4;
 /**
  * Unwraps a mesh to a square texture. Vertices on the seams between charts are split; UVs are 0..1 with v down.
  *
- * @param camera the photo's, in the mesh's space. The visible side gets most of the texture
+ * @param camera the photo's, in the mesh's space. The visible side gets most of the texture, unless all sides get it
+ *   evenly
  * @param textureSize pixels a side
  */
-export function unwrap(mesh: TriangleMesh, normals: Float32Array, camera: Camera, textureSize: number): TexturedMesh {
-  const charts = cutCharts(mesh, camera);
+export function unwrap(
+  mesh: TriangleMesh,
+  normals: Float32Array,
+  camera: Camera,
+  textureSize: number,
+  evenly = false,
+): TexturedMesh {
+  const charts = cutCharts(mesh, camera, evenly);
   const packing = packCharts(charts, paddingTexels / textureSize);
   const { indices, corners } = splitAtSeams(mesh, charts.chartOfTriangle);
   const sources = corners.map((corner) => mesh.indices[corner]!);

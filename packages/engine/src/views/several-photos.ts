@@ -1,0 +1,99 @@
+import type { ViewSide } from '@gen3d/schema/rules';
+import type { Cutout } from '../base/image.js';
+import { columnsField } from '../field/columns.js';
+import type { ColumnsPrediction } from '../field/columns-prediction.js';
+import type { DensityField } from '../field/density-field.js';
+import type { FramedCutout } from '../photo/frame.js';
+import { bendAt, bendViews } from './bend.js';
+import { covered } from './cover.js';
+import { fittingViews } from './fitting-views.js';
+import { type FusedView, fusedDensity, fusedField } from './fuse.js';
+import { correctionSize, giveWay } from './give-way.js';
+import { type PreparedView, prepareView } from './prepared-view.js';
+import { multiply, transpose, type ViewCamera } from './view-camera.js';
+
+// From the cutouts of several photos of one object to one field: a network predicts each on its own, the cameras are
+// found, photos that do not fit are left out, and the rest is fused.
+
+/** A photo's object, cut out. */
+export interface SideCutout {
+  readonly side: 'front' | ViewSide;
+  readonly cutout: FramedCutout;
+  /** In pixels. */
+  readonly photoWidth: number;
+}
+
+/** A photo that the model is made of, with its camera in the space of the front photo's. */
+export interface UsedPhoto {
+  readonly side: 'front' | ViewSide;
+  readonly view: PreparedView;
+  readonly camera: ViewCamera;
+  /** Azimuth from the front photo, and the angle by which the camera looked down. */
+  readonly yawRadians: number;
+  readonly elevationRadians: number;
+}
+
+export interface FusedPhotos {
+  readonly field: DensityField;
+  /** Empty if only the front was used. */
+  readonly used: readonly UsedPhoto[];
+}
+
+/** The turn from the front at which a photo of a side is expected, seen from above counterclockwise. */
+const yawOfSide = { front: 0, left: -Math.PI / 2, back: Math.PI, right: Math.PI / 2 };
+
+/** How far outlines of other sides are moved outward: a part that is fixed, and one by how much views disagree. */
+const slackFixed = 0.003;
+const slackOfViolation = 2;
+const maxSlack = 0.012;
+
+/**
+ * @param cutouts the front first
+ * @throws the signal's reason, once aborted
+ */
+export async function fusePhotos(
+  predict: (cutout: Cutout) => Promise<ColumnsPrediction>,
+  cutouts: readonly [SideCutout, ...SideCutout[]],
+  signal?: AbortSignal,
+): Promise<FusedPhotos> {
+  const prepared: { side: SideCutout['side']; yaw: number; view: PreparedView }[] = [];
+  for (const { side, cutout, photoWidth } of cutouts) {
+    signal?.throwIfAborted();
+    prepared.push({ side, yaw: yawOfSide[side], view: prepareView(cutout, photoWidth, await predict(cutout)) });
+  }
+  const { views, registration } = fittingViews(prepared, signal);
+  if (!registration) return { field: columnsField(prepared[0]!.view.prediction), used: [] };
+  const used = views.map(({ side, view }, i): UsedPhoto => {
+    const camera = registration.cameras[i]!;
+    return {
+      ...{ side, view, camera: inFrontOf(registration.cameras[0]!, camera) },
+      yawRadians: azimuthOf(camera) - azimuthOf(registration.cameras[0]!),
+      elevationRadians: elevationOf(camera),
+    };
+  });
+  const slack = Math.min(slackFixed + slackOfViolation * registration.violation, maxSlack);
+  const bends = bendViews(used);
+  signal?.throwIfAborted();
+  const corrected = giveWay(used.map(({ view, camera }, i) => ({ view, camera, correction: finer(bends[i]!) })));
+  signal?.throwIfAborted();
+  const fused = corrected.map((view, i): FusedView => ({ ...view, slack: i === 0 ? 0 : slack }));
+  const density = covered(fused, fusedDensity(fused));
+  signal?.throwIfAborted();
+  return { field: fusedField(fused, density, used[0]!.elevationRadians), used };
+}
+
+const azimuthOf = ({ rotation }: ViewCamera): number => Math.atan2(rotation[6]!, rotation[8]!);
+const elevationOf = ({ rotation }: ViewCamera): number => Math.asin(rotation[7]!);
+
+/** Turns a camera into the space of the front's, which is at [0, 0, distance] and looks at the origin. */
+const inFrontOf = (front: ViewCamera, camera: ViewCamera): ViewCamera => ({
+  ...camera,
+  rotation: multiply(camera.rotation, transpose(front.rotation)),
+});
+
+const finer = (bend: Float32Array): Float32Array => {
+  const positionOf = (pixel: number) => ((pixel + 0.5) / correctionSize) * 2 - 1;
+  return Float32Array.from({ length: correctionSize * correctionSize }, (_, i) =>
+    bendAt(bend, positionOf(i % correctionSize), positionOf(Math.floor(i / correctionSize))),
+  );
+};
