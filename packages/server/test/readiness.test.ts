@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { closeSync, openSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { sql } from 'kysely';
 import { expect, onTestFinished, test } from 'vitest';
 import { newUlid } from '../src/base/ids.js';
 import type { Db } from '../src/data/db/database.js';
@@ -56,6 +57,15 @@ test('/readyz is 503 with the failed checks without an active runner, and when t
     checks: { ...ok, assets: 'not reachable or not writable' },
   });
   expect(JSON.stringify(without.body)).not.toContain(server.config.dataDir);
+});
+
+test('/readyz is 503 after another version has changed the tables of a running server', async () => {
+  const server = await startServer();
+  await sql`alter table accounts add column color text`.execute(databaseOf(server));
+  expect(await server.call('GET', '/readyz', undefined, null)).toMatchObject({
+    status: 503,
+    body: { checks: { database: 'its tables are of another version' } },
+  });
 });
 
 test('/readyz ignores runners with an old heartbeat', async () => {

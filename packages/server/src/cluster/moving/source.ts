@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { AdminError } from '../../base/errors.js';
 import type { Outcome } from '../../data/assets/asset-store.js';
-import { migrations } from '../../data/db/migrations.js';
-import { damaged } from '../../data/db/sqlite.js';
+import { schemaState } from '../../data/db/schema.js';
+import { damaged, sqlite } from '../../data/db/sqlite.js';
 import {
   isBusy,
   isDamage,
@@ -131,24 +131,20 @@ const toRow = ({ columns }: SqliteStatement, values: readonly unknown[]) =>
 
 /** Requires the current schema, because migrating would change the source. */
 function requireCurrent(database: SqliteConnection, path: string): void {
-  const applied = appliedMigrations(database);
-  const known = Object.keys(migrations);
-  if (!applied) throw new AdminError(`${path} does not contain a gen3d installation. Set --data-dir`);
-  if (applied.some((name) => !known.includes(name))) {
-    throw new AdminError(`${path} was written by a newer gen3d. Update gen3d, then run this again`);
+  const strings = (query: string) =>
+    database
+      .prepare(query)
+      .all([])
+      .map(([value]) => String(value));
+  const items = strings(sqlite.schema);
+  if (!items.some((item) => item.startsWith('kysely_migration.'))) {
+    throw new AdminError(`${path} does not contain a gen3d installation. Set --data-dir`);
   }
-  if (applied.length < known.length) {
-    throw new AdminError(
-      `${path} was written by an older gen3d. Start and stop \`gen3d serve\` of this version, which updates it, then run this again`,
-    );
-  }
-}
-
-function appliedMigrations(database: SqliteConnection): string[] | undefined {
-  const [table] = database.prepare("select 1 from sqlite_master where name = 'kysely_migration'").all([]);
-  if (!table) return undefined;
-  return database
-    .prepare('select name from kysely_migration')
-    .all([])
-    .map(([name]) => String(name));
+  const { relation } = schemaState(items, strings('select name from kysely_migration order by name'));
+  if (relation === 'current') return;
+  throw new AdminError(
+    relation === 'older' || relation === 'new'
+      ? `${path} was written by an older gen3d. Start and stop \`gen3d serve\` of this version, which updates it, then run this again`
+      : `${path} was written by ${relation === 'newer' ? 'a newer' : 'another'} gen3d. Use that version`,
+  );
 }

@@ -54,8 +54,10 @@ export interface DatabaseKind {
 
   /** Translates a statement that defines a table in SQLite's types. */
   define(statement: string): string;
-  /** Definitions of the tables that only this kind has. */
-  readonly extraTables: readonly string[];
+  /** Statements of the first migration that only this kind runs, after the common ones. */
+  readonly ownStatements: readonly string[];
+  /** A query for one column `item`: `TABLE.COLUMN TYPE[ not null]` for each column, and `index NAME` for each index. */
+  readonly schema: string;
 
   // Queries
 

@@ -1,8 +1,15 @@
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
 import { sql } from 'kysely';
 import { expect, onTestFinished, test } from 'vitest';
-import { emptyDatabase, newAccount, newJob } from '../../../test/kit.js';
+import { emptyDatabase, onPostgres, temporaryDatabase, temporaryFolder } from '../../../test/kit.js';
 import { openDatabase } from '../../../test/open-database.js';
+import { type Db, kindOf } from './database.js';
+import { migrations } from './migrations.js';
 import { migrate } from './open.js';
+import { openSqlite, type SqliteConnection } from './sqlite-connection.js';
 
 test('several processes migrate a new database at the same time, and later migrations change nothing', async () => {
   const location = await emptyDatabase();
@@ -37,34 +44,76 @@ test('a failed migration leaves nothing behind, and the next start runs it again
   expect(await db.selectFrom('webhook_endpoints').selectAll().execute()).toEqual([]);
 });
 
-test('the photos of models that were kept before they had a column of their own stay kept', async () => {
-  const db = openDatabase(await emptyDatabase());
-  onTestFinished(() => db.destroy());
-  await migrate(db);
-  const account = await newAccount(db);
-  const ended = (fields: object) => newJob(db, account, { finished_at: 1, ...fields });
-  const kept = await ended({ status: 'SUCCEEDED', prepared: 1 });
-  await ended({ status: 'SUCCEEDED', prepared: 0 });
-  await ended({ status: 'FAILED', prepared: 1 });
-  await sql`alter table jobs drop column photo_kept`.execute(db);
-  await sql`alter table accounts drop column open_at_most`.execute(db);
-  await sql`delete from kysely_migration where name >= '0003_kept_photos'`.execute(db);
-  await migrate(db);
-  expect(await db.selectFrom('jobs').select('id').where('photo_kept', '=', 1).execute()).toEqual([{ id: kept }]);
+test('the first migration is the one that databases of the first release were made by', () => {
+  const hash = createHash('sha256').update(JSON.stringify(migrations['0001_first_release'])).digest('hex');
+  // Until the first release, renew it: npx vitest run --project gen3d packages/server/src/data/db/migrations.test.ts -u
+  // After it, this test must not change: what it protects is on the disks of users.
+  expect(hash).toMatchInlineSnapshot(`"0ae4f3d250ac0375349428c2f757827fc7e10dee758cc28f6a8ed8c11ca8f42a"`);
 });
 
-test('unfinished jobs of an older version count toward the limit of their account', async () => {
-  const db = openDatabase(await emptyDatabase());
-  onTestFinished(() => db.destroy());
+const unreleased = new URL('../../../test/unreleased/', import.meta.url);
+const commits = readdirSync(unreleased).map((name) => name.replace('.sqlite.gz', ''));
+
+/** Makes the database of an unreleased commit from a stored SQLite file. Returns where it is. */
+async function databaseOf(commit: string): Promise<string> {
+  const path = join(temporaryFolder(), 'gen3d.sqlite');
+  writeFileSync(path, gunzipSync(readFileSync(new URL(`${commit}.sqlite.gz`, unreleased))));
+  if (!onPostgres) return path;
+  const location = await emptyDatabase();
+  const [from, to] = [openSqlite(path, { busyTimeoutMs: 0, readonly: true }), openDatabase(location)];
+  const tables =
+    "select sql from sqlite_master where sql is not null and name not like 'sqlite%' order by type desc, rowid";
+  for (const [statement] of from.prepare(tables).all([]))
+    await sql.raw(kindOf(to).define(String(statement))).execute(to);
+  for (const table of ['kysely_migration', 'accounts', 'jobs']) await copyRows(from, to, table);
+  from.close();
+  await to.destroy();
+  return location;
+}
+
+async function copyRows(from: SqliteConnection, to: Db, table: string): Promise<void> {
+  const statement = from.prepare(`select * from ${table}`);
+  for (const row of statement.all([])) {
+    await sql`insert into ${sql.table(table)} (${sql.join(statement.columns.map((name) => sql.ref(name)))})
+      values (${sql.join(row)})`.execute(to);
+  }
+}
+
+/** All that a database stores: the bytes of its file, or the columns and rows on PostgreSQL. */
+async function contentOf(location: string): Promise<unknown> {
+  if (!onPostgres) return readFileSync(location);
+  const db = openDatabase(location);
+  const schema = await sql.raw(kindOf(db).schema).execute(db);
+  const jobs = await sql`select * from jobs`.execute(db);
+  await db.destroy();
+  return [schema.rows, jobs.rows];
+}
+
+test.each(commits)('a database of the unreleased commit %s is refused, and nothing in it changes', async (commit) => {
+  const location = await databaseOf(commit);
+  const before = await contentOf(location);
+  const db = openDatabase(location);
+  await expect(migrate(db, location)).rejects.toThrow(
+    new RegExp(`from before the first release, and was not changed. Only commit ${commit} reads it`),
+  );
+  await db.destroy();
+  expect(await contentOf(location)).toEqual(before);
+});
+
+test.each([
+  ['a column is missing', 'alter table jobs drop column label', /without jobs.label text\), and was not changed/],
+  ['a column is too many', 'alter table accounts add column color text', /with accounts.color text\)/],
+  ['an index is missing', 'drop index jobs_idempotency', /without index jobs_idempotency\)/],
+])('a database in which %s is refused', async (_what, change, problem) => {
+  const db = await temporaryDatabase();
   await migrate(db);
-  const [account, other] = [await newAccount(db), await newAccount(db)];
-  for (const finished_at of [null, null, 1]) await newJob(db, account, { finished_at });
-  await sql`alter table accounts drop column open_at_most`.execute(db);
-  await sql`delete from kysely_migration where name >= '0005_bound_on_open_jobs'`.execute(db);
+  await sql.raw(change).execute(db);
+  await expect(migrate(db)).rejects.toThrow(problem);
+});
+
+test('tables and indexes that an operator added do not matter', async () => {
+  const db = await temporaryDatabase();
+  await sql`create table notes (id integer primary key)`.execute(db);
+  await sql`create index jobs_by_label on jobs (label)`.execute(db);
   await migrate(db);
-  const accounts = await db.selectFrom('accounts').select(['id', 'open_at_most']).orderBy('open_at_most').execute();
-  expect(accounts).toEqual([
-    { id: other, open_at_most: 0 },
-    { id: account, open_at_most: 2 },
-  ]);
 });

@@ -1,54 +1,3 @@
-import { type Migration, sql } from 'kysely';
-import { kindOf } from './database.js';
-
-/**
- * Forward only: a released migration is never edited and has no `down`. After the first release, a change is a new entry;
- * until then, it goes into `tables` and `indexes` below. Names sort in the order they run. tables.ts describes the columns.
- * Types are SQLite's; `DatabaseKind.define` translates them.
- */
-export const migrations: Record<string, Migration> = {
-  '0001_initial': {
-    async up(db) {
-      const kind = kindOf(db);
-      for (const statement of [...tables, ...kind.extraTables, ...indexes]) {
-        await sql.raw(kind.define(statement)).execute(db);
-      }
-    },
-  },
-  // Public pages end with the records of their jobs.
-  '0002_shares_of_jobs': changes(
-    'alter table jobs add column share_token text',
-    'update jobs set share_token = (select token from shared_models where job_id = jobs.id)',
-    'create unique index jobs_shared on jobs (share_token) where share_token is not null',
-    'drop table shared_models',
-  ),
-  // Before, `prepared` said of jobs with a model whether their photo is kept.
-  '0003_kept_photos': changes(
-    'alter table jobs add column photo_kept integer not null default 0',
-    "update jobs set photo_kept = 1 where status = 'SUCCEEDED' and prepared = 1",
-  ),
-  // Every page of the table leaves free space for new row versions, so PostgreSQL can reuse the space of dead ones
-  // without a vacuum. Otherwise, an update moves its row to another page.
-  '0004_room_for_updates': {
-    async up(db) {
-      if (kindOf(db).isShared) await sql`alter table jobs set (fillfactor = 70)`.execute(db);
-    },
-  },
-  '0005_bound_on_open_jobs': changes(
-    'alter table accounts add column open_at_most bigint not null default 0',
-    `update accounts set open_at_most =
-       (select count(*) from jobs where account_id = accounts.id and finished_at is null)`,
-  ),
-};
-
-function changes(...statements: readonly string[]): Migration {
-  return {
-    async up(db) {
-      for (const statement of statements) await sql.raw(statement).execute(db);
-    },
-  };
-}
-
 const eventColumns = `
     account_id text not null references accounts (id),
     job_id text, status text, progress integer,
@@ -67,6 +16,7 @@ const tables = [
     jobs_of_day bigint not null default 0,
     last_event_at bigint not null default 0,
     key_revoked_at bigint not null default 0,
+    open_at_most bigint not null default 0,
     created_at bigint not null,
     deleted_at bigint,
     erasing integer not null default 0
@@ -112,6 +62,7 @@ const tables = [
     attempt integer not null default 0,
     lease_token text, lease_expires_at bigint, lease_ms bigint, runner text,
     prepared integer not null default 0,
+    photo_kept integer not null default 0,
     reserved_microusd bigint not null default 0,
     stage_ms text, bundle text, warnings text, sampler text, options text,
     taken_over integer not null default 0,
@@ -119,6 +70,7 @@ const tables = [
     label text,
     label_folded text not null default '',
     hidden integer not null default 0,
+    share_token text,
     image_url text
   )`,
   `create table runners (
@@ -160,14 +112,6 @@ const tables = [
     request_headers text not null, request_body text not null,
     response_status integer, response_body text, failure text,
     started_at bigint not null, took_ms integer not null
-  )`,
-  `create table shared_models (
-    job_id text primary key,
-    account_id text not null references accounts (id),
-    token text not null unique,
-    title text not null,
-    model_key text not null,
-    thumbnail_key text not null
   )`,
   `create table deleted_jobs (
     job_id text primary key,
@@ -223,6 +167,7 @@ const indexes = [
   'create index jobs_to_prepare on jobs (turn, id, account_id) where finished_at is null and prepared = 0',
   'create index jobs_to_infer on jobs (turn, id, account_id) where finished_at is null and prepared = 1',
   'create index jobs_finished on jobs (finished_at, status) where finished_at is not null',
+  'create unique index jobs_shared on jobs (share_token) where share_token is not null',
   // Finds the job that a runner holds, however many wait.
   'create index jobs_held on jobs (runner) where runner is not null',
   // Deliveries are selected account by account, so that the backlog of one receiver is not read.
@@ -236,3 +181,20 @@ const indexes = [
   'create index outbox_dead on outbox (dead_at) where dead_at is not null',
   'create index webhook_deliveries_of_account on webhook_deliveries (account_id, id)',
 ];
+
+/**
+ * The statements of each migration. Forward only: a migration that people may have run is never edited, and
+ * migrations.test.ts fails if one is. A change of the tables is a new entry, with names that sort in the order they run.
+ * tables.ts describes the columns. Types are SQLite's; `DatabaseKind.define` translates them.
+ */
+export const migrations: Record<string, readonly string[]> = {
+  '0001_first_release': [...tables, ...indexes],
+};
+
+/**
+ * Names the commits before the first release whose databases this version does not read. Each reads the databases of the
+ * commits before it.
+ *
+ * @param applied the migrations that the database names
+ */
+export const commitThatReads = (applied: readonly string[]): string => (applied.length > 1 ? 'dcc25c84' : '5d107940');

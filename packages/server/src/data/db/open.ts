@@ -1,7 +1,8 @@
-import { Kysely, type MigrationInfo, Migrator } from 'kysely';
+import { Kysely, type Migration, Migrator, sql } from 'kysely';
 import { ConfigError, errorMessage } from '../../base/errors.js';
 import { type DatabaseKind, type DatabaseOptions, type Db, kindOf } from './database.js';
-import { migrations } from './migrations.js';
+import { commitThatReads, migrations } from './migrations.js';
+import { readSchemaState, type SchemaState } from './schema.js';
 import type { Tables } from './tables.js';
 import { DatabaseLockedError, isUnavailable } from './unavailable.js';
 
@@ -20,10 +21,10 @@ export async function ping(db: Db): Promise<true> {
 }
 
 /**
- * Runs the pending migrations. Safe when several processes do so at the same time: on SQLite each runs in one immediate
- * transaction, on PostgreSQL kysely takes an advisory lock.
+ * Runs the pending migrations, unless the database is not one of this version. Safe when several processes do so at the
+ * same time: on SQLite each runs in one immediate transaction, on PostgreSQL kysely takes an advisory lock.
  * @throws {ConfigError} if the connection fails, the user lacks privileges, the file is damaged, the database contains
- *   another program's tables, or a newer gen3d has already migrated it
+ *   another program's tables, or another version of gen3d made it. Nothing in it was changed then
  * @throws {Error} if a migration fails
  * @param options `onlyNew`: an existing database is not changed. Throws a ConfigError if it needs to be.
  */
@@ -34,11 +35,11 @@ export async function migrate(
 ): Promise<void> {
   const kind = kindOf(db);
   const name = kind.describe(location);
-  const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } });
   const update = async () => {
     await kind.requireOwn(db, name);
-    if (onlyNew) requireNotOlder(await migrator.getMigrations(), name);
-    return (await migrator.migrateToLatest()).error;
+    requireReadable(await readSchemaState(db), { name, onlyNew, anotherOne: kind.anotherOne });
+    const provider = { getMigrations: async () => migrationsFor(kind) };
+    return (await new Migrator({ db, provider }).migrateToLatest()).error;
   };
   const error = await update().catch((thrown: unknown) => thrown);
   if (!error) return;
@@ -55,19 +56,46 @@ export async function migrate(
   if (isUnavailable(error)) {
     throw new ConfigError(`Cannot use the database ${name}. ${message}. Check --database`, { cause: error });
   }
-  if (message.includes('corrupted migrations')) {
-    throw new ConfigError(`${name} was written by a newer gen3d. Update gen3d, or choose another ${kind.anotherOne}`, {
-      cause: error,
-    });
-  }
   throw new Error(`Cannot migrate the database: ${message}`, { cause: error });
 }
 
-/** Refuses an older database. A server or worker of its version may be running, and would fail after a migration. */
-function requireNotOlder(known: readonly MigrationInfo[], name: string): void {
-  const pending = known.filter(({ executedAt }) => !executedAt);
-  if (pending.length === 0 || pending.length === known.length) return;
+const migrationsFor = (kind: DatabaseKind): Record<string, Migration> =>
+  Object.fromEntries(
+    Object.entries(migrations).map(([name, common], index) => [
+      name,
+      {
+        async up(db) {
+          for (const statement of [...common, ...(index === 0 ? kind.ownStatements : [])]) {
+            await sql.raw(kind.define(statement)).execute(db);
+          }
+        },
+      },
+    ]),
+  );
+
+/** @throws {ConfigError} that says which version reads the database, if this one does not */
+function requireReadable(
+  state: SchemaState,
+  { name, onlyNew, anotherOne }: { name: string; onlyNew: boolean; anotherOne: string },
+): void {
+  const orAnother = `or choose another ${anotherOne}`;
+  if (state.relation === 'newer') {
+    throw new ConfigError(`${name} was written by a newer gen3d. Update gen3d, ${orAnother}`);
+  }
+  // A server or worker of the older version may be running, and would fail after a migration.
+  if (state.relation === 'older' && onlyNew) {
+    throw new ConfigError(
+      `${name} was written by an older gen3d. Use that version, or update the server first: stop it, then start \`gen3d serve\` of this version`,
+    );
+  }
+  if (state.relation !== 'unknown') return;
+  if (state.difference !== undefined) {
+    throw new ConfigError(
+      `${name} was made by another build of gen3d (${state.difference}), and was not changed. Start the build that made it, ${orAnother}`,
+    );
+  }
+  const commit = commitThatReads(state.applied);
   throw new ConfigError(
-    `${name} was written by an older gen3d. Use that version, or update the server first: stop it, then start \`gen3d serve\` of this version`,
+    `${name} was made by a gen3d from before the first release, and was not changed. Only commit ${commit} reads it: to keep its models, run \`git checkout ${commit}\`, build and start that, and save them with \`gen3d download\`. To start anew, choose another ${anotherOne}`,
   );
 }

@@ -53,7 +53,11 @@ export const sqlite: DatabaseKind = {
   rotateServerKey: (_trx, file) => writeKeys(file, rotated(keysInFile(file))),
   identityOf: async (_db, path) => identityOfFile(path),
   define: (statement) => statement,
-  extraTables: [],
+  ownStatements: [],
+  schema: `
+    select t.name || '.' || c.name || ' ' || lower(c.type) || iif(c."notnull" or c.pk, ' not null', '') as item
+    from sqlite_master t join pragma_table_info(t.name) c where t.type = 'table' and t.name not like 'sqlite%'
+    union all select 'index ' || name from sqlite_master where type = 'index' and sql is not null`,
   now: Date.now,
   readTime: async () => Date.now(),
   eraseLog: async (db) => {

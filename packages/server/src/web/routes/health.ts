@@ -4,6 +4,7 @@ import type { RequestHandler } from 'express';
 import { cached } from '../../base/cached.js';
 import { type Db, kindOf } from '../../data/db/database.js';
 import { ping } from '../../data/db/open.js';
+import { readSchemaState } from '../../data/db/schema.js';
 import { currentTime } from '../../data/db/time.js';
 import { DatabaseUnavailableError } from '../../data/db/unavailable.js';
 import { anyRunner } from '../../data/runners/registry.js';
@@ -47,11 +48,17 @@ async function checkResult(check: Promise<boolean>, problem: string): Promise<st
 
 /**
  * Checks the database. SQLite's file is in the data directory. While that disk is full, the server refuses jobs, and
- * runners cannot renew their entries.
+ * runners cannot renew their entries. A server of another version may have changed the tables since the start.
  */
 async function databaseResult(db: Db, dataDir: string): Promise<string> {
   const isFull = !kindOf(db).isShared && (await withTimeout(isDiskFull(dataDir)));
-  return isFull ? 'the disk is full' : checkResult(ping(db), 'temporarily unavailable');
+  if (isFull) return 'the disk is full';
+  let problem = 'temporarily unavailable';
+  const isCurrent = readSchemaState(db).then(({ relation }) => {
+    problem = 'its tables are of another version';
+    return relation === 'current';
+  });
+  return (await withTimeout(isCurrent)) ? 'ok' : problem;
 }
 
 /**

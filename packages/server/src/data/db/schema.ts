@@ -1,0 +1,69 @@
+import { sql } from 'kysely';
+import { type Db, kindOf } from './database.js';
+import { migrations } from './migrations.js';
+import { sqlite } from './sqlite.js';
+import { openSqlite } from './sqlite-connection.js';
+
+// The list of migrations in a database says which ones ran, not what they did: before the first release, they were
+// edited. So the tables themselves are compared with those that the migrations of this version make.
+
+/** How the schema of a database relates to that of this version. Only a database that is `new` or `older` is migrated. */
+export type SchemaState =
+  | { relation: 'new' | 'older' | 'current' | 'newer' }
+  /** Another build of gen3d made it. `difference` names a column or an index, unless its migrations are unknown. */
+  | { relation: 'unknown'; applied: readonly string[]; difference?: string };
+
+export async function readSchemaState(db: Db): Promise<SchemaState> {
+  const { rows } = await sql<{ item: string }>`${sql.raw(kindOf(db).schema)}`.execute(db);
+  const items = rows.map(({ item }) => item);
+  if (!items.some((item) => item.startsWith('kysely_migration.'))) return { relation: 'new' };
+  const applied = await sql<{ name: string }>`select name from kysely_migration order by name`.execute(db);
+  return schemaState(
+    items,
+    applied.rows.map(({ name }) => name),
+  );
+}
+
+/**
+ * @param items what the query `schema` of the database's kind found
+ * @param applied the names of the migrations that ran, in their order
+ */
+export function schemaState(items: readonly string[], applied: readonly string[]): SchemaState {
+  const known = Object.keys(migrations);
+  const common = Math.min(known.length, applied.length);
+  if (known.slice(0, common).join() !== applied.slice(0, common).join()) return { relation: 'unknown', applied };
+  if (applied.length > known.length) return { relation: 'newer' };
+  const difference = differenceFrom(schemaAfter(applied.length), items.map(withoutWidth));
+  if (difference !== undefined) return { relation: 'unknown', applied, difference };
+  if (applied.length === 0) return { relation: 'new' };
+  return { relation: applied.length < known.length ? 'older' : 'current' };
+}
+
+/** Returns the schema that the first migrations make, from an empty database in memory. */
+function schemaAfter(count: number): readonly string[] {
+  const scratch = openSqlite(':memory:', { busyTimeoutMs: 0 });
+  try {
+    for (const statement of Object.values(migrations).slice(0, count).flat()) scratch.exec(statement);
+    return scratch
+      .prepare(sqlite.schema)
+      .all([])
+      .map(([item]) => withoutWidth(String(item)));
+  } finally {
+    scratch.close();
+  }
+}
+
+/** SQLite has one type of integers, so a key that counts up has another width there than on PostgreSQL. */
+const withoutWidth = (item: string) => item.replace('bigint', 'integer');
+
+/** Finds a column or an index that is missing, or a column that is too many in one of the expected tables. */
+function differenceFrom(expected: readonly string[], found: readonly string[]): string | undefined {
+  const missing = expected.find((item) => !found.includes(item));
+  if (missing !== undefined) return `without ${missing}`;
+  const tables = new Set(expected.map(tableOf));
+  const extra = found.find((item) => tables.has(tableOf(item)) && isColumn(item) && !expected.includes(item));
+  return extra === undefined ? undefined : `with ${extra}`;
+}
+
+const isColumn = (item: string) => !item.startsWith('index ');
+const tableOf = (item: string) => item.slice(0, item.indexOf('.'));
