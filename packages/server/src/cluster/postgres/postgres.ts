@@ -49,8 +49,8 @@ export const postgres: DatabaseKind = {
   ],
   // Not from `information_schema`, which leaves out what this user may not read.
   schema: `
-    select relname || '.' || attname || ' ' || format_type(atttypid, null) || case when attnotnull then ' not null' else '' end
-      as item
+    select relname || '.' || attname || ' ' || format_type(atttypid, null)
+      || case when attnotnull then ' not null' else '' end as item
     from pg_attribute join pg_class on pg_class.oid = attrelid
     where relnamespace = current_schema()::regnamespace and relkind in ('r', 'p') and attnum > 0 and not attisdropped
     union all select 'index ' || indexname from pg_indexes where schemaname = current_schema()`,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { newAccount, temporaryDatabase } from '../../../test/kit.js';
+import { newAccount, onPostgres, temporaryDatabase } from '../../../test/kit.js';
 import { insertJob } from '../jobs/job-store.js';
 import { GroupCommit } from './group-commit.js';
 
@@ -26,7 +26,7 @@ test('operations that arrive together share a transaction, and each gets its own
     commits.run(async (trx) => {
       transactions.add(trx);
       return insertJob(trx, job(account, id));
-    });
+    }, account);
   const made = await Promise.all(['a', 'b', 'c'].map(insert));
   expect(made.map((row) => row?.id)).toEqual(['a', 'b', 'c']);
   expect(transactions.size).toBe(1);
@@ -36,12 +36,12 @@ test('operations that arrive together share a transaction, and each gets its own
 test('an operation that fails does not affect the others, and leaves nothing behind', async () => {
   const { commits, account, ids } = await setUp();
   const outcomes = await Promise.allSettled([
-    commits.run((trx) => insertJob(trx, job(account, 'a'))),
+    commits.run((trx) => insertJob(trx, job(account, 'a')), account),
     commits.run(async (trx) => {
       await insertJob(trx, job(account, 'b'));
       throw new Error('b fails');
-    }),
-    commits.run((trx) => insertJob(trx, job(account, 'c'))),
+    }, account),
+    commits.run((trx) => insertJob(trx, job(account, 'c')), account),
   ]);
   expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
   expect(await ids()).toEqual(['a', 'c']);
@@ -49,7 +49,7 @@ test('an operation that fails does not affect the others, and leaves nothing beh
 
 test('of two jobs with the same idempotency key in one transaction, the first is created', async () => {
   const { commits, account, ids } = await setUp();
-  const insert = (id: string) => commits.run((trx) => insertJob(trx, job(account, id, 'order-1')));
+  const insert = (id: string) => commits.run((trx) => insertJob(trx, job(account, id, 'order-1')), account);
   const [first, second] = await Promise.all([insert('a'), insert('b')]);
   expect(first?.id).toBe('a');
   expect(second).toBeUndefined();
@@ -63,27 +63,33 @@ test('operations that arrive during a commit share the next one', async () => {
     commits.run(async (trx) => {
       transactions.add(trx);
       return insertJob(trx, job(account, id));
-    });
+    }, account);
   const later: Promise<unknown>[] = [];
   await commits.run(async (trx) => {
     transactions.add(trx);
     later.push(insert('b'), insert('c'));
     return insertJob(trx, job(account, 'a'));
-  });
+  }, account);
   await Promise.all(later);
   expect(await ids()).toEqual(['a', 'b', 'c']);
   expect(transactions.size).toBe(2);
 });
 
-test('the operations of a group run in a fixed order, however they arrive', async () => {
+test('operations of an account wait for its own transactions only', async () => {
   const { commits } = await setUp();
   const ran: string[] = [];
+  let release = () => {};
+  const hold = new Promise<void>((resolve) => {
+    release = resolve;
+  });
   const operation = (name: string) => async () => void ran.push(name);
-  await Promise.all([
-    commits.run(operation('b 1'), 'b'),
-    commits.run(operation('c'), 'c'),
-    commits.run(operation('a'), 'a'),
-    commits.run(operation('b 2'), 'b'),
-  ]);
-  expect(ran).toEqual(['a', 'b 1', 'b 2', 'c']);
+  const held = commits.run(() => hold, 'busy');
+  const later = Array.from({ length: 30 }, (_, index) => commits.run(operation(`busy ${index}`), 'busy'));
+  const other = commits.run(operation('other'), 'other');
+  // SQLite has one transaction at a time. There, the other account waits for the one that runs, and for a group.
+  if (onPostgres) await other;
+  release();
+  await Promise.all([held, ...later, other]);
+  expect(ran.indexOf('other')).toBeLessThanOrEqual(onPostgres ? 0 : 20);
+  expect(ran.filter((name) => name.startsWith('busy'))).toEqual(later.map((_, index) => `busy ${index}`));
 });

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { CompiledQuery, type DatabaseConnection, type Driver, type QueryResult } from 'kysely';
+import type { LogSync } from './log-sync.js';
 import { isBusy, isDamage, type SqliteConnection, type SqliteStatement } from './sqlite-connection.js';
 import { DatabaseLockedError, type Outage } from './unavailable.js';
 
@@ -24,10 +25,12 @@ interface Statement {
  * Drives a SQLite file that several processes write, over one connection with a busy timeout of 0.
  *
  * SQLite's own busy handler would block the event loop. This driver waits with timers for up to 5 s, then throws a
- * `DatabaseLockedError`. Meanwhile, writes of this process queue up in order; reads do not wait.
+ * `DatabaseLockedError`. Meanwhile, writes of this process queue up in order; reads do not wait. A write resolves when it
+ * is on the disk, but the next one begins before.
  */
 export class SqliteWalDriver implements Driver {
   readonly #database: SqliteConnection;
+  readonly #log: LogSync;
   readonly #outage: Outage | undefined;
   readonly #reportDamage: ((error: unknown) => void) | undefined;
   readonly #statements = new Map<string, Statement>();
@@ -39,8 +42,9 @@ export class SqliteWalDriver implements Driver {
   #openTransaction: Promise<void> | undefined;
 
   /** `reportDamage` receives the errors of statements that read a damaged page. */
-  constructor(database: SqliteConnection, outage?: Outage, reportDamage?: (error: unknown) => void) {
+  constructor(database: SqliteConnection, log: LogSync, outage?: Outage, reportDamage?: (error: unknown) => void) {
     this.#database = database;
+    this.#log = log;
     this.#outage = outage;
     this.#reportDamage = reportDamage;
   }
@@ -66,6 +70,7 @@ export class SqliteWalDriver implements Driver {
     connection.execute = async (query) => this.#run(query);
     connection.endTransaction = () => {
       connection.execute = execute;
+      connection.endTransaction = undefined;
       this.#openTransaction = undefined;
       // Lets waiting reads run first, so that they run between two transactions.
       endTransaction();
@@ -76,10 +81,13 @@ export class SqliteWalDriver implements Driver {
   async commitTransaction(connection: Connection): Promise<void> {
     // Kysely rolls back if this throws.
     this.#run(commit);
-    connection.endTransaction();
+    connection.endTransaction?.();
+    await this.#log.synced();
   }
 
   async rollbackTransaction(connection: Connection): Promise<void> {
+    // After a failed sync, the transaction has been committed, and the next one may have begun.
+    if (!connection.endTransaction) return;
     try {
       // After a full disk, SQLite has already rolled back; a second rollback would hide that error.
       if (this.#database.inTransaction) this.#run(rollback);
@@ -89,6 +97,7 @@ export class SqliteWalDriver implements Driver {
   }
 
   async destroy(): Promise<void> {
+    await this.#log.close();
     this.#database.close();
   }
 
@@ -100,6 +109,7 @@ export class SqliteWalDriver implements Driver {
       result = this.#run(query);
     });
     endWrite();
+    await this.#log.synced();
     return result;
   }
 
@@ -155,7 +165,8 @@ export class SqliteWalDriver implements Driver {
 /** Gives Kysely the single connection. Outside a transaction, each statement is independent. */
 class Connection implements DatabaseConnection {
   execute: (query: CompiledQuery) => Promise<QueryResult<unknown>>;
-  endTransaction: () => void = () => {};
+  /** Undefined outside a transaction. */
+  endTransaction: (() => void) | undefined;
 
   constructor(execute: (query: CompiledQuery) => Promise<QueryResult<unknown>>) {
     this.execute = execute;

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { closeSync, openSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, realpathSync, statSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 import { type Dialect, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler, sql } from 'kysely';
@@ -7,6 +7,7 @@ import type { Logger } from 'pino';
 import { ConfigError } from '../../base/errors.js';
 import { keysInFile, rotated, writeKeys } from '../../base/server-key.js';
 import type { DatabaseIdentity, DatabaseKind } from './database.js';
+import { LogSync } from './log-sync.js';
 import {
   isBusy,
   isDamage,
@@ -73,8 +74,8 @@ export const sqlite: DatabaseKind = {
 /**
  * Creates the dialect of a SQLite file that several processes write.
  *
- * Durable: with WAL and synchronous=FULL, an acknowledged commit survives kill -9 and a power cut. `log` receives a
- * line when another process locks the database for too long, and when that is over.
+ * Durable: an acknowledged commit survives kill -9 and a power cut; see log-sync.ts. `log` receives a line when another
+ * process locks the database for too long, and when that is over.
  *
  * @throws {ConfigError} if the file is not a database, is damaged, cannot be written, or is locked exclusively by
  * another process
@@ -86,7 +87,8 @@ function sqliteDialect(path: string, log?: Logger): Dialect {
     makePrivate(path);
     database = openSqlite(path, { busyTimeoutMs: openTimeoutMs });
     database.exec('pragma journal_mode = WAL');
-    database.exec('pragma synchronous = FULL');
+    // A commit does not wait for the disk; `LogSync` does.
+    database.exec('pragma synchronous = NORMAL');
     // On macOS, a plain fsync leaves data in the disk's cache. Elsewhere this has no effect.
     database.exec('pragma fullfsync = ON');
     database.exec(`pragma journal_size_limit = ${maxWalBytes}`);
@@ -102,6 +104,8 @@ function sqliteDialect(path: string, log?: Logger): Dialect {
     throw explained(path, error) ?? error;
   }
   const connection = database;
+  // SQLite puts it next to the file itself, not next to a link.
+  const logPath = `${realpathSync(path)}-wal`;
   const outage = log && new Outage(log);
   let isReported = false;
   const reportDamage = (error: unknown) => {
@@ -109,7 +113,7 @@ function sqliteDialect(path: string, log?: Logger): Dialect {
     isReported = true;
   };
   return {
-    createDriver: () => new SqliteWalDriver(connection, outage, reportDamage),
+    createDriver: () => new SqliteWalDriver(connection, new LogSync(logPath), outage, reportDamage),
     createAdapter: () => new TransactionalDdlAdapter(),
     createQueryCompiler: () => new SqliteQueryCompiler(),
     createIntrospector: (db) => new SqliteIntrospector(db),
