@@ -65,6 +65,10 @@ export const isNotWritable = (error: unknown): boolean =>
   (isSqliteError(error) && /^SQLITE_(READONLY|CANTOPEN)/.test(error.code)) ||
   (error instanceof Error && 'code' in error && ['EACCES', 'EPERM', 'EROFS'].includes(String(error.code)));
 
+/** The file system fails, or lacks the locks or the shared memory that SQLite needs. */
+export const isUnsuitable = (error: unknown): boolean =>
+  isSqliteError(error) && /^SQLITE_(IOERR|PROTOCOL)/.test(error.code);
+
 export const notWritable = (path: string, cause: unknown): ConfigError =>
   new ConfigError(
     `${path} cannot be opened for writing. Check that this user owns the file and its folder, and that the disk is not mounted read-only, or choose another data directory with --data-dir`,

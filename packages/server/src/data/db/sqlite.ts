@@ -4,7 +4,7 @@ import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 import { type Dialect, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler, sql } from 'kysely';
 import type { Logger } from 'pino';
-import { ConfigError } from '../../base/errors.js';
+import { ConfigError, errorMessage } from '../../base/errors.js';
 import { keysInFile, rotated, writeKeys } from '../../base/server-key.js';
 import type { DatabaseIdentity, DatabaseKind } from './database.js';
 import { LogSync } from './log-sync.js';
@@ -12,6 +12,7 @@ import {
   isBusy,
   isDamage,
   isNotWritable,
+  isUnsuitable,
   notWritable,
   openSqlite,
   type SqliteConnection,
@@ -134,6 +135,12 @@ function makePrivate(path: string): void {
 function explained(path: string, error: unknown): ConfigError | undefined {
   if (isDamage(error)) return damaged(path, error);
   if (isNotWritable(error)) return notWritable(path, error);
+  if (isUnsuitable(error)) {
+    return new ConfigError(
+      `SQLite cannot work in ${dirname(path)} (${errorMessage(error)}), which may be a network or FUSE file system. Put --data-dir on a local disk (--assets may stay there), or use --database postgres://...`,
+      { cause: error },
+    );
+  }
   if (!isBusy(error)) return undefined;
   return new ConfigError(
     `${path} is locked by a command such as \`gen3d admin migrate-to\`. Wait until it has finished`,
