@@ -110,7 +110,7 @@ async function publintProblems(bytes) {
  */
 async function typeProblems(tarball) {
   const attw = join(root, 'node_modules/@arethetypeswrong/cli/dist/index.js');
-  const isInternal = /-(engine|server|weights)-/.test(basename(tarball));
+  const isInternal = /-(rpc|engine|server|weights)-/.test(basename(tarball));
   const isEsmOnly = isInternal || /-convert-/.test(basename(tarball));
   const ignored = [
     ...(isEsmOnly ? ['cjs-resolves-to-esm'] : []),

@@ -171,8 +171,8 @@ export class Engine {
    * const { glb, stats } = await engine.generate(photo, { maxTriangles: 20_000, signal: AbortSignal.timeout(60_000) });
    * console.log(stats.triangles, stats.warnings);
    * @example
-   * const photos = [{ photo, side: 'front' }, { photo: behind, side: 'back' }] as const;
-   * const { glb } = await engine.generate(photos);
+   * const back = await readFile('mug.back.jpg');
+   * const { glb } = await engine.generate([{ photo, side: 'front' }, { photo: back, side: 'back' }]);
    */
   async generate(photos: Photos, options: GenerateOptions = {}): Promise<Generated> {
     const { front: photo, others } = frontAndOthers(photos);
