@@ -26,7 +26,7 @@ export function demoPhotos() {
 /**
  * The paths of the photos of one object from four sides.
  *
- * @param {'green-teapot' | 'wooden-truck'} name
+ * @param {string} name such as `wooden-truck`
  */
 export function demoSides(name) {
   const [left, back, right] = ['left', 'back', 'right'].map((side) => join(photos, `${name}.${side}.jpg`));

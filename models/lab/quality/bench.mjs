@@ -197,7 +197,7 @@ async function openBundle(name) {
     async reconstruct(inputs) {
       const photos = inputs.map(({ photo, side }) => ({ photo: readFileSync(photo), side }));
       const { glb, stats } = await engine.generate(photos);
-      const { elevationRadians, views } = /** @type {typeof stats & { views?: FoundView[] }} */ (stats);
+      const { elevationRadians, views } = stats;
       return {
         ...(await readGlb(glb)),
         camera: { elevationRadians, halfTangent: halfTangentOf(glb), foregroundRatio },
