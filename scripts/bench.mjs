@@ -6,11 +6,9 @@
 //   npm run bench throughput  photos per minute with several threads, and the idle share of the device
 //   npm run bench api         the API with a million jobs, next to bare Express and SQLite's own commits, and to other
 //                             commits with one or several `--against COMMIT`
-//   npm run bench hostile     one account while other accounts and anonymous callers attack the server
 //   npm run bench searches    one account while others search long lists of jobs
 import { benchApi } from './bench/api.mjs';
 import { benchEngine } from './bench/engine.mjs';
-import { benchHostile } from './bench/hostile.mjs';
 import { runBench } from './bench/run.mjs';
 import { benchSearches } from './bench/searches.mjs';
 import { benchServer } from './bench/server.mjs';
@@ -21,6 +19,5 @@ await runBench({
   engine: benchEngine,
   throughput: benchThroughput,
   api: benchApi,
-  hostile: benchHostile,
   searches: benchSearches,
 });

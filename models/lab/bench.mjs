@@ -1,11 +1,13 @@
-// Benchmarks of the networks and of the queue. All print Markdown.
+// Benchmarks of the networks, the queue and the limits of callers. All print Markdown.
 //
 //   node models/lab/bench.mjs quality   how closely the models match the photographed objects: docs/quality.md
 //   node models/lab/bench.mjs matting   matting at several sizes, on photos with a known matte: models/isnet/README.md
 //   node models/lab/bench.mjs triposr   a bundle next to TripoSR's own pipeline in PyTorch: docs/benchmarks.md
 //   node models/lab/bench.mjs queue     the queue on SQLite and PostgreSQL, next to graphile-worker: docs/benchmarks.md
+//   node models/lab/bench.mjs hostile   one account while others attack the server: docs/benchmarks.md
 import { runBench } from '../../scripts/bench/run.mjs';
 import { benchTriposr } from './exporters/triposr/bench.mjs';
+import { benchHostile } from './hostile/bench.mjs';
 import { benchMatting } from './matting/bench.mjs';
 import { benchQuality } from './quality/bench.mjs';
 
@@ -13,6 +15,7 @@ await runBench({
   quality: benchQuality,
   matting: benchMatting,
   triposr: benchTriposr,
+  hostile: benchHostile,
   // Loaded on demand, because only this one needs the dependencies in package.json.
   queue: async (atEnd) => (await import('./queue/bench.mjs')).benchQueue(atEnd),
 });

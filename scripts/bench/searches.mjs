@@ -8,7 +8,7 @@ import autocannon from 'autocannon';
 import { Failed } from '../processes.mjs';
 import { startThrowawayServer } from '../throwaway-server.mjs';
 import { quantile, row } from './figures.mjs';
-import { call } from './hostile/requests.mjs';
+import { call } from './requests.mjs';
 import { buildSources } from './sources.mjs';
 
 const testKey = 'gen3d_test_public';

@@ -64,8 +64,7 @@ export class Parts {
 
 /**
  * How many connections may wait to be accepted. Linux drops further ones, whose clients try again only after a second or
- * more. Node's default of 511 overflows under `npm run bench hostile`, where 600 connections come every second. The system
- * may set a lower limit.
+ * more. Node's default of 511 overflows when 600 connections come every second. The system may set a lower limit.
  */
 const backlog = 4_096;
 

@@ -212,7 +212,7 @@ async function startWork({
     // Without configured rates, the only instance is this machine's device, at rate 0.
     const instance = config.instance ?? device?.provider;
     if (!config.rates && instance) state.rates = { [instance]: 0 };
-    await delivery.start();
+    delivery.start();
     stopListening = wakeup.listen({
       job_waiting: () => worker.wake(),
       job_canceled: () => worker.checkLeases(),

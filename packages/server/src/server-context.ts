@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import type { Agent } from 'undici';
 import type { Config } from './config.js';
 import { KeyUse } from './data/accounts/api-keys.js';
+import { findValid } from './data/accounts/credentials.js';
 import { DashboardTokens } from './data/accounts/dashboard-tokens.js';
 import { countJobsWithoutModel } from './data/accounts/quotas.js';
 import type { Wakeup } from './data/db/database.js';
@@ -15,8 +16,7 @@ import { createWorker, userUrlAgent } from './parts.js';
 import { Cursors } from './web/answers/cursors.js';
 import { EventFeed } from './web/answers/event-feed.js';
 import { JobEstimates, queueHeadSize } from './web/answers/job-estimates.js';
-import { BodyBudget } from './web/guards/body-budget.js';
-import { createSlots } from './web/guards/slots.js';
+import { createShares } from './web/guards/shares.js';
 import { Metrics } from './web/metrics.js';
 import type { Services } from './web/routes/services.js';
 import type { Children } from './work/children.js';
@@ -75,7 +75,10 @@ export function createContext(
     onOutcome: (outcome) => metrics.deliveries.inc({ outcome }),
   });
   const wakeup = kind.wakeup(db, dirs.database);
-  const eventFeed = new EventFeed((accountIds) => readEventStates(db, accountIds));
+  const eventFeed = new EventFeed({
+    readStates: (accountIds) => readEventStates(db, accountIds),
+    findValid: (credentials) => findValid(db, credentials),
+  });
   const wakeReaders = () => {
     delivery.wake();
     eventFeed.wake();
@@ -123,8 +126,7 @@ function createServices(
     assetsUrl,
     files,
     keyUse: new KeyUse(db, log),
-    bodyBudget: new BodyBudget(),
-    slots: createSlots(),
+    shares: createShares(config),
     cursors: new Cursors(keyRing),
     dashboardTokens: new DashboardTokens(db, keyRing),
     rates: () => state.rates,

@@ -157,6 +157,7 @@ export class Shares {
 
   /** Lists the shares that may give way to a holder, first those of the holder that has most. */
   #slow(holder: string): Share[] {
+    if (!Number.isFinite(this.#giveWayAfterMs)) return [];
     const slow = [...this.#shares].filter(
       (share) => share.holder !== holder && !share.isKept && share.work.giveWay && share.idleMs > this.#giveWayAfterMs,
     );

@@ -6,18 +6,18 @@ import type { Db } from '../data/db/database.js';
 import { isGone, ofErasedAccount } from '../data/jobs/deletion.js';
 import { errorHandler } from './answers/error-handler.js';
 import { noStore, routeNotFound } from './answers/responses.js';
-import { type CallerLimits, dashboardGuards, dashboardRoutes } from './dashboard/dashboard.js';
+import { dashboardGuards, dashboardRoutes } from './dashboard/dashboard.js';
 import { pageRoutes } from './dashboard/pages.js';
 import { docs, openApi } from './docs.js';
 import { authenticate, callerOf } from './guards/auth.js';
 import { clientOf } from './guards/client-address.js';
 import { cors } from './guards/cors.js';
 import { ownHostsOnly, requireHost } from './guards/host.js';
-import { requestLimit, sandboxLimit } from './guards/rate-limit.js';
+import { receiveWholeBody } from './guards/http-server.js';
+import { limitByAddress, requestLimit, sandboxLimit } from './guards/rate-limit.js';
 import { requestLog } from './guards/request-log.js';
-import { countClients, maxInProgress, RequestsInProgress } from './guards/requests-in-progress.js';
 import { securityHeaders } from './guards/security-headers.js';
-import { closeUnreadBodies } from './guards/slow-clients.js';
+import { admit, holdByAddress } from './guards/shares.js';
 import { type Metrics, metricsText } from './metrics.js';
 import { type Guards, mount } from './mount.js';
 import { assetRoutes, movedAssetRoutes } from './routes/assets.js';
@@ -30,15 +30,12 @@ import { jobRoutes } from './routes/jobs.js';
 import type { Services } from './routes/services.js';
 import { webhookEndpointRoutes } from './routes/webhook-endpoint.js';
 
-/** How long a client may keep sending a body after the response. */
-const unreadBodyGraceMs = 5_000;
-
 /** A group with one route. */
 const page = (handler: RequestHandler): Router => Router().get('/', handler);
 
 /** Creates the app with all routes. The contract sets their order: a request is not examined before its key. */
 export function createApp(services: Services): Express {
-  const { config, metrics, log, db, assetsFolder, assetsUrl } = services;
+  const { config, metrics, log, db, shares, assetsFolder, assetsUrl } = services;
   const app = express();
   app.disable('x-powered-by');
   // The contract has no 304, and an entity tag costs a hash of every response.
@@ -46,7 +43,7 @@ export function createApp(services: Services): Express {
   app.set('query parser', 'simple');
 
   app.use(requestLog(log, metrics, { requestLevel: routineLevel(config) }));
-  app.use(closeUnreadBodies(unreadBodyGraceMs));
+  app.use(receiveWholeBody);
   // Responses are data, which browsers must not execute, frame or sniff.
   app.use(
     securityHeaders({
@@ -56,38 +53,39 @@ export function createApp(services: Services): Express {
     }),
   );
   app.use(requireHost);
-  app.use(ownHostsOnly(config));
 
-  const ofAccounts = new RequestsInProgress({ maxPerHolder: maxInProgress(config.rateLimit) });
-  const countCaller = countClients('caller', config.rateLimit);
-  const limits: CallerLimits = {
-    limit: requestLimit(db, 'dashboard', config.rateLimit),
-    countClient: countCaller,
-    countAccount: (holder, response) => ofAccounts.begin(holder, response),
-  };
-
+  const [holdStranger, limitStranger] = [holdByAddress(shares.strangers), limitByAddress(config.rateLimit)];
+  // The dashboard has its own bucket, so that the polling of open pages does not count toward the limit of programs.
+  const dashboardLimit = requestLimit(db, 'dashboard', config.rateLimit);
   const guards = {
-    probe: { handlers: [countClients('probe', config.rateLimit)], areExclusive: false },
+    // Cached, so they cost nothing.
+    probe: { handlers: [], areExclusive: false },
     // The page at `/`. Its group matches every path, and whether it responds is not known before.
     page: { handlers: [], areExclusive: false },
-    anyone: { handlers: [countClients('anyone', config.rateLimit)], areExclusive: false },
-    key: { handlers: [noStore, apiCors, countCaller, ...keyGuards(services, limits)], areExclusive: true },
-    ...dashboardGuards(services, limits),
+    asset: { handlers: [holdStranger], areExclusive: false },
+    anyone: { handlers: [limitStranger, holdStranger], areExclusive: false },
+    key: { handlers: [noStore, apiCors, ...keyGuards(services)], areExclusive: true },
+    ...dashboardGuards(services, dashboardLimit, [limitStranger, holdStranger]),
   } satisfies Record<string, Guards>;
+
+  // Before the check of the host: probes call an address.
+  mount(app, guards, [
+    { at: '/healthz', who: 'probe', routes: page(health(services)) },
+    { at: '/readyz', who: 'probe', routes: page(readiness(services)) },
+  ]);
+  app.use(ownHostsOnly(config));
 
   const deletions = { isGone: (jobId: string) => isGone(db, jobId), isErased: ofErasedAccount(db) };
   const assets =
     assetsFolder === undefined ? movedAssetRoutes(assetsUrl, deletions) : assetRoutes(assetsFolder, deletions);
   mount(app, guards, [
-    { at: '/healthz', who: 'probe', routes: page(health(services)) },
-    { at: '/readyz', who: 'probe', routes: page(readiness(services)) },
     ...(config.metricsPort === undefined
       ? [{ at: '/metrics', who: 'probe' as const, routes: page(metricsText(metrics)) }]
       : []),
     { at: '/openapi.json', who: 'anyone', routes: page(openApi()) },
     { at: '/docs', who: 'anyone', routes: docs(config) },
-    { at: '/assets', who: 'anyone', routes: assets },
-    ...dashboardRoutes(services, limits.limit),
+    { at: '/assets', who: 'asset', routes: assets },
+    ...dashboardRoutes(services, dashboardLimit),
     ...pageRoutes(services),
     { at: '/v1/jobs', who: 'key', routes: jobRoutes(services) },
     ...(config.compat
@@ -131,22 +129,19 @@ const apiCors = cors({
   ],
 });
 
-/** Requires a key, and applies the limits of its account. */
+/** Requires a key, and applies the limits of its account. Everyone has the test key, whose callers are strangers. */
 function keyGuards(
-  services: Pick<Services, 'config' | 'db' | 'keys' | 'keyUse' | 'sandbox'>,
-  { countAccount }: Pick<CallerLimits, 'countAccount'>,
+  services: Pick<Services, 'config' | 'db' | 'keys' | 'keyUse' | 'sandbox' | 'shares'>,
 ): RequestHandler[] {
-  const { config, db } = services;
+  const { config, db, shares } = services;
   const apiLimit = requestLimit(db, 'api', config.rateLimit);
   const testKeyLimit = requestLimit(db, 'sandbox', sandboxLimit(config.rateLimit));
   return [
     authenticate(services),
     async (request, response, next) => {
       const { accountId, sandbox } = callerOf(response);
-      // Everyone has the test key, so its callers are told apart by their addresses.
-      const holder = sandbox ? clientOf(request) : accountId;
-      await (sandbox ? testKeyLimit : apiLimit)(holder);
-      countAccount(holder, response);
+      if (sandbox) await admit(shares.strangers, clientOf(request), testKeyLimit, response);
+      else await admit(shares.requests, accountId, apiLimit, response);
       next();
     },
   ];
@@ -165,9 +160,9 @@ export function createMetricsApp(services: {
   app.disable('etag');
   app.use(securityHeaders({ strictTransportSecurity: false }));
   app.use(requireHost);
-  app.use(ownHostsOnly({ ...services.config, host: services.config.metricsHost }));
-  app.use(countClients('probe', services.config.rateLimit));
   app.get('/healthz', health(services));
+  // Monitoring calls an address, whatever names the API has.
+  app.use(ownHostsOnly({ ...services.config, host: services.config.metricsHost, allowedHost: undefined }));
   app.get('/metrics', metricsText(services.metrics));
   app.use(routeNotFound);
   app.use(errorHandler(services.log));

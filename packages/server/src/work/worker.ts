@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { nextTurn } from '../base/next-turn.js';
 import { currentTime } from '../data/db/time.js';
 import { isUnavailable } from '../data/db/unavailable.js';
 import { stagesWithJobs } from '../data/jobs/claim.js';
@@ -89,6 +90,7 @@ export class Worker {
 
   async #claimUntilDrained(): Promise<void> {
     while (!this.#jobs.draining) {
+      await nextTurn();
       if (!(await this.#claimOnce())) await this.#poll.wait();
     }
   }

@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { expect, onTestFinished, test } from 'vitest';
 import { median } from '../../../../scripts/bench/figures.mjs';
-import { playFailingJobs, slowDisk } from '../../../../scripts/bench/hostile/slow-disk.mjs';
+import { playFailingJobs, slowDisk } from '../../../../scripts/bench/slow-disk.mjs';
 import { newInstallation, temporaryFolder } from '../kit.js';
 import { firstApiKey, spawnServer } from './server-process.js';
 

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
-import type { BucketName, Db, RateLimit } from '../../data/db/database.js';
+import { type BucketName, type Db, debtMs, type RateLimit } from '../../data/db/database.js';
 import { currentTime } from '../../data/db/time.js';
 
 /** Ids of the buckets' rows. */
@@ -69,8 +69,9 @@ async function takeTokens(
   needed: readonly number[],
 ): Promise<{ granted: number; tokens: number }> {
   const now = currentTime(db);
-  const elapsed = sql`greatest(0, ${now} - bucket.filled_at) / 1000.0`;
-  const filled = sql`least(${burst}::float8, bucket.tokens + ${elapsed} * ${perSecond}::float8)`;
+  const elapsedMs = sql`greatest(0, ${now} - bucket.filled_at)`;
+  const before = sql`case when ${elapsedMs} < ${debtMs}::int then bucket.tokens else greatest(0, bucket.tokens) end`;
+  const filled = sql`least(${burst}::float8, ${before} + ${elapsedMs} / 1000.0 * ${perSecond}::float8)`;
   const grantedOf = (tokens: RawBuilder<unknown>) =>
     sql`(select count(*) from unnest(${needed}::float8[]) as needed where needed <= ${tokens})`;
   const granted = grantedOf(filled);

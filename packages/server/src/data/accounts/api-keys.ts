@@ -142,15 +142,12 @@ export async function listKeys(db: Queryable, accountId?: string) {
 export async function revokeKey(db: Queryable, keyId: string, now: Time, accountId?: string): Promise<boolean> {
   const key = await db.selectFrom('api_keys').select('account_id').where('id', '=', keyId).executeTakeFirst();
   if (!key || (accountId !== undefined && key.account_id !== accountId)) return false;
-  const { numUpdatedRows } = await db
+  await db
     .updateTable('api_keys')
     .set({ revoked_at: now })
     .where('id', '=', keyId)
     .where('revoked_at', 'is', null)
-    .executeTakeFirstOrThrow();
-  if (numUpdatedRows > 0n) {
-    await db.updateTable('accounts').set({ key_revoked_at: now }).where('id', '=', key.account_id).execute();
-  }
+    .execute();
   return true;
 }
 

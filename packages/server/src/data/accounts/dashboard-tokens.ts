@@ -19,15 +19,20 @@ const purpose = 'dashboard-tokens';
 
 const hashOf = (key: Buffer, token: string) => hmac(key, token).toString('hex');
 
-const isValid = (now: Time) => isAhead('expires_at', now, sql`2 * (expires_at - dashboard_tokens.created_at)`);
+/** Whether a link or a session has not expired. */
+export const isValidToken = (now: Time) =>
+  isAhead('expires_at', now, sql`2 * (expires_at - dashboard_tokens.created_at)`);
 
 /**
  * Returns the path of a sign-in link. The token is in the fragment, which browsers do not send to a server or proxy.
  */
 export const signInPath = (token: string): string => `/dashboard/sign-in#${token}`;
 
-/** Identifies the signed-in person: the operator, or the holder of an API key. */
-export type Identity = { role: 'operator' } | { role: 'member'; accountId: string; keyId: string };
+/** Identifies the signed-in person, the operator or the holder of an API key, and the session by its hash. */
+export type Identity = { session: string } & (
+  | { role: 'operator' }
+  | { role: 'member'; accountId: string; keyId: string }
+);
 
 /**
  * Manages the dashboard's credentials: one-time links and sessions. Like API keys, they are stored as an HMAC under the
@@ -52,7 +57,7 @@ export class DashboardTokens {
     const now = currentTime(db);
     await db
       .deleteFrom('dashboard_tokens')
-      .where((eb) => eb.not(isValid(now)))
+      .where((eb) => eb.not(isValidToken(now)))
       .execute();
     const row = {
       hash: hashOf(this.#keyRing.current(purpose), token),
@@ -80,7 +85,7 @@ export class DashboardTokens {
         .deleteFrom('dashboard_tokens')
         .where('hash', '=', hashOf(key, token))
         .where('kind', '=', 'link')
-        .where(isValid(currentTime(this.#db)))
+        .where(isValidToken(currentTime(this.#db)))
         .returning('hash')
         .executeTakeFirst(),
     );
@@ -125,16 +130,17 @@ export class DashboardTokens {
       this.#db
         .selectFrom('dashboard_tokens')
         .leftJoin('api_keys', 'api_keys.id', 'dashboard_tokens.key_id')
-        .select(['key_id', 'account_id', 'revoked_at'])
+        .select(['dashboard_tokens.hash as session', 'key_id', 'account_id', 'revoked_at'])
         .where('dashboard_tokens.hash', '=', hashOf(key, token))
         .where('kind', '=', 'session')
-        .where(isValid(currentTime(this.#db)))
+        .where(isValidToken(currentTime(this.#db)))
         .executeTakeFirst(),
     );
     if (!row) return undefined;
-    if (row.key_id === null) return { role: 'operator' };
+    const { session } = row;
+    if (row.key_id === null) return { session, role: 'operator' };
     if (row.account_id === null || row.revoked_at !== null) return undefined;
-    return { role: 'member', accountId: row.account_id, keyId: row.key_id };
+    return { session, role: 'member', accountId: row.account_id, keyId: row.key_id };
   }
 
   async endSession(token: string): Promise<void> {

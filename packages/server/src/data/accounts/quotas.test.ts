@@ -66,7 +66,7 @@ test('the 101st session of an account ends its oldest, also one of another key, 
   expect(await tokens.identify(oldest)).toBeUndefined();
   for (const each of sessions) expect(await tokens.identify(each)).toMatchObject({ accountId: account });
   expect(await tokens.identify(others[0]!)).toMatchObject({ accountId: other });
-  expect(await tokens.identify(others[1]!)).toEqual({ role: 'operator' });
+  expect(await tokens.identify(others[1]!)).toMatchObject({ role: 'operator' });
   expect(await tokens.redeemLink(others[2]!)).toBe(true);
 });
 
@@ -81,7 +81,7 @@ test('links and sessions that were made while the clock was days ahead are not v
   const db = await temporaryDatabase();
   const tokens = new DashboardTokens(db, keyRing);
   const [link, session] = [await tokens.issueLink('test'), await tokens.issueSession(null)];
-  expect(await tokens.identify(session)).toEqual({ role: 'operator' });
+  expect(await tokens.identify(session)).toMatchObject({ role: 'operator' });
   const ahead = 20 * dayMs;
   await db
     .updateTable('dashboard_tokens')

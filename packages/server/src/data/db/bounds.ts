@@ -1,4 +1,5 @@
 import { type SelectQueryBuilder, sql } from 'kysely';
+import { nextTurn } from '../../base/next-turn.js';
 import type { Db } from './database.js';
 import type { Tables } from './tables.js';
 
@@ -28,6 +29,6 @@ export async function deleteInBatches<T extends keyof Tables>(
       where ${sql.ref(key)} in ${rows.select(sql.ref(key).as(key)).limit(batchSize)}`.execute(db);
     total += Number(numAffectedRows);
     if (numAffectedRows < BigInt(batchSize)) return total;
-    await new Promise(setImmediate);
+    await nextTurn();
   }
 }

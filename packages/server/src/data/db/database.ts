@@ -133,6 +133,9 @@ export interface RateLimit {
   burst: number;
 }
 
+/** What a bucket owes is forgiven after this time without a taken token: the callers who should repay it are gone. */
+export const debtMs = 1_000;
+
 /** Returns the kind of a database. Its dialect's adapter has the kind as a property, which transactions share. */
 export const kindOf = (db: QueryExecutorProvider): DatabaseKind =>
   (db.getExecutor().adapter as unknown as { kind: DatabaseKind }).kind;

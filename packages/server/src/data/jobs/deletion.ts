@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import { encodeTime } from 'ulid';
 import { cached } from '../../base/cached.js';
+import { nextTurn } from '../../base/next-turn.js';
 import { dayMs } from '../../base/time.js';
 import type { AssetStore } from '../assets/asset-store.js';
 import { deleteInBatches } from '../db/bounds.js';
@@ -92,7 +93,10 @@ export async function finishDeletions(db: Db, files: JobFiles): Promise<void> {
       .where(sql<boolean>`pending = 1`)
       .limit(erasedAtOnce)
       .execute();
-    for (const { job_id } of rows) await eraseFiles(db, files, job_id);
+    for (const { job_id } of rows) {
+      await eraseFiles(db, files, job_id);
+      await nextTurn();
+    }
     if (rows.length > 0) await kindOf(db).eraseLog(db);
     if (rows.length < erasedAtOnce) return;
   }
@@ -119,7 +123,10 @@ export async function eraseDeletedAccounts(db: Db, now: Time): Promise<void> {
       .limit(jobsDeletedAtOnce);
     for (const query of [jobs, expired]) {
       for (let rows = await query.execute(); rows.length > 0; rows = await query.execute()) {
-        for (const row of rows) await deleteJob(db, row.id!, now);
+        for (const row of rows) {
+          await deleteJob(db, row.id!, now);
+          await nextTurn();
+        }
       }
     }
     const running = await db.selectFrom('jobs').select('id').where('account_id', '=', id).limit(1).executeTakeFirst();
@@ -145,7 +152,10 @@ export async function deleteOldModels(db: Db, now: number, days: number): Promis
       .execute();
     const last = charges.at(-1);
     if (!last) return;
-    for (const { job_id } of charges) if (job_id !== null) await deleteJob(db, job_id, now);
+    for (const { job_id } of charges) {
+      if (job_id !== null) await deleteJob(db, job_id, now);
+      await nextTurn();
+    }
     await db.updateTable('clean_up').set({ models_deleted_to: last.id }).execute();
   }
 }

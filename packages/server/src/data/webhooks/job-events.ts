@@ -10,7 +10,7 @@ import type { JobEventRow, JobRow } from '../db/tables.js';
 import type { Time } from '../db/time.js';
 import { forUpdateSkipLocked } from '../db/transaction.js';
 
-// The log of an account's events, which streams read (web/routes/event-stream.ts). Every change of a job is one row,
+// The log of an account's events, which streams read (web/routes/events.ts). Every change of a job is one row,
 // whether or not the account has a webhook endpoint. The ids of an account's events grow in the order in which their
 // transactions commit, because each transaction locks the account's row until it ends. A reader that continues after
 // an id therefore misses nothing and gets nothing twice. The newest 10,000 events of a day are kept.
@@ -82,19 +82,18 @@ export async function readEvents(
     .execute();
 }
 
-/** Tells what has changed for the streams of an account. */
+/** Tells whether an account has new events. */
 export interface EventState {
   id: string;
   /** The time in the id of the last event. */
   last_event_at: number;
-  key_revoked_at: number;
 }
 
 /** Reads the states of these accounts in one query. Deleted accounts have none. */
 export const readEventStates = (db: Queryable, accountIds: readonly string[]): Promise<EventState[]> =>
   db
     .selectFrom('accounts')
-    .select(['id', 'last_event_at', 'key_revoked_at'])
+    .select(['id', 'last_event_at'])
     .where('id', 'in', accountIds)
     .where('deleted_at', 'is', null)
     .execute();

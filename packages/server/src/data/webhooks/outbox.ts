@@ -141,18 +141,6 @@ export async function claimDeliveries(db: Db, seqs: readonly number[], times: De
     .execute();
 }
 
-/** Lists the accounts with a waiting event whose last delivery failed. */
-export async function accountsWithFailures(db: Db): Promise<string[]> {
-  const rows = await db
-    .selectFrom('outbox')
-    .select('account_id')
-    .distinct()
-    .where('dead_at', 'is', null)
-    .where('attempts', '>', 0)
-    .execute();
-  return rows.map(({ account_id }) => account_id);
-}
-
 /** Deletes an event after its delivery succeeded. Returns whether it still existed. */
 export async function settle(db: Queryable, { seq, lease_token }: OutboxRow): Promise<boolean> {
   const event = db.deleteFrom('outbox').where('seq', '=', seq).where('lease_token', '=', lease_token);

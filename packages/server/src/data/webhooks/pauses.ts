@@ -35,6 +35,18 @@ export async function resume(trx: Queryable, accountId: string): Promise<void> {
     .execute();
 }
 
+/** Returns those of the accounts whose endpoint failed the last delivery. */
+export async function failingEndpoints(db: Queryable, accountIds: readonly string[]): Promise<ReadonlySet<string>> {
+  if (accountIds.length === 0) return new Set();
+  const rows = await db
+    .selectFrom('webhook_endpoints')
+    .select('account_id')
+    .where('account_id', 'in', accountIds)
+    .where('failing_since', 'is not', null)
+    .execute();
+  return new Set(rows.map(({ account_id }) => account_id));
+}
+
 /** Whether the endpoint of an account is paused. */
 export const isPaused = (accountId: string, now: Time) => sql<boolean>`exists (
   select 1 from webhook_endpoints where account_id = ${sql.ref(accountId)} and ${isPauseAhead(now)})`;

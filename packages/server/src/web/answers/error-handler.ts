@@ -2,7 +2,6 @@ import { forbiddenBody, type InsufficientBalanceBody, limits, tooManyRequestsBod
 import type { ErrorRequestHandler, Response } from 'express';
 import type { Logger } from 'pino';
 import { AdminError, isDiskFull, isStorageUnavailable } from '../../base/errors.js';
-import { QueueFullError } from '../../base/fair-shares.js';
 import { toUsd } from '../../base/money.js';
 import { AccountDeletedError, QuotaError } from '../../data/accounts/quotas.js';
 import { isUnavailable } from '../../data/db/unavailable.js';
@@ -32,7 +31,6 @@ export function errorHandler(log: Logger): ErrorRequestHandler {
 /** Returns when to try again, for errors that are a 429 in the contract's shape. */
 function retryAfterOf(error: unknown): number | undefined {
   if (error instanceof TooManyRequestsError) return error.retryAfterSeconds;
-  if (error instanceof QueueFullError) return 1;
   // A client that polls as rarely as the contract suggests learns of a finished job after this time.
   return error instanceof TooManyOpenJobsError ? limits.pollMs.max / 1_000 : undefined;
 }

@@ -1,37 +1,47 @@
-import { QuotaError, quotas } from '../../data/accounts/quotas.js';
+import type { Credential } from '../../data/accounts/credentials.js';
 import type { EventState } from '../../data/webhooks/job-events.js';
 
-// Wakes the open event streams. However many there are, one query a second reads the states of their accounts, and a
-// notification from this or another process makes it run at once. A stream then reads its events by itself, so that no
-// stream waits for a slower one, and no database transaction is open while a stream waits.
+// Wakes the open event streams. However many there are, one look a second at the database reads the states of their
+// accounts and which of their credentials are still valid, and a notification from this or another process makes it
+// happen at once. A stream then reads its events by itself, so that no stream waits for a slower one, and no database
+// transaction is open while a stream waits.
 
-/** Time between two queries without a notification. */
+/** Time between two looks without a notification. */
 const pollMs = 1_000;
-/** Minimum time between two queries, so that a busy account's events are read together. */
+/** Minimum time between two looks, so that a busy account's events are read together. */
 const minPauseMs = 100;
-const retryAfterSeconds = 5;
 
-/** A stream's registration for the events of an account. */
-export interface Subscription {
-  /** Whether the stream must end. Its client may open another one, which checks the API key again. */
-  readonly isEnded: boolean;
-  /** Resolves when the account may have new events, when the stream must end, or after `timeoutMs`. */
-  changed(timeoutMs: number): Promise<void>;
-  close(): void;
+/** Reads from the database what the feed needs. */
+export interface FeedSource {
+  /** Reads the states of these accounts. Deleted accounts have none. */
+  readStates(accountIds: readonly string[]): Promise<readonly EventState[]>;
+  /** Returns the ids of the credentials that are still valid. */
+  findValid(credentials: readonly Credential[]): Promise<ReadonlySet<string>>;
 }
 
-interface Account {
-  /** Undefined until the first query that includes the account. */
-  state?: EventState;
-  readonly wakers: Set<Waker>;
-  /** How many of them are streams, whose number has a limit. */
-  streams: number;
+/** Who reads events, and what admitted the reader. Nothing ends the public test key's. */
+export interface Reader {
+  accountId: string;
+  credential?: Credential | undefined;
 }
 
-class Waker {
-  isEnded = false;
+/** A registration for the events of an account. */
+export class Subscription {
+  readonly reader: Reader;
+  readonly close: () => void;
+  #isEnded = false;
   #isAwake = false;
   #wake = () => {};
+
+  constructor(reader: Reader, close: () => void) {
+    this.reader = reader;
+    this.close = close;
+  }
+
+  /** Whether the reader must stop: its credential is not valid any more, the account is gone, or the server stops. */
+  get isEnded(): boolean {
+    return this.#isEnded;
+  }
 
   wake(): void {
     this.#isAwake = true;
@@ -39,10 +49,11 @@ class Waker {
   }
 
   end(): void {
-    this.isEnded = true;
+    this.#isEnded = true;
     this.wake();
   }
 
+  /** Resolves when the account may have new events, when the reader must stop, or after `timeoutMs`. */
   async changed(timeoutMs: number): Promise<void> {
     if (!this.#isAwake) {
       await new Promise<void>((resolve) => {
@@ -53,57 +64,33 @@ class Waker {
         };
       });
     }
-    this.#isAwake = this.isEnded;
+    this.#isAwake = this.#isEnded;
   }
 }
 
 export class EventFeed {
-  readonly #readStates: (accountIds: readonly string[]) => Promise<EventState[]>;
-  readonly #accounts = new Map<string, Account>();
+  readonly #source: FeedSource;
+  readonly #subscriptions = new Set<Subscription>();
+  /** The time of each account's last event, by its id. */
+  #lastEvents: ReadonlyMap<string, number> = new Map();
   #timer: NodeJS.Timeout | undefined;
   #isReading = false;
   #readAt = 0;
   #isStopped = false;
 
-  constructor(readStates: (accountIds: readonly string[]) => Promise<EventState[]>) {
-    this.#readStates = readStates;
+  constructor(source: FeedSource) {
+    this.#source = source;
   }
 
-  /** @throws {QuotaError} if the account has as many streams as it may */
-  subscribe(accountId: string): Subscription {
-    if ((this.#accounts.get(accountId)?.streams ?? 0) >= quotas.streams) {
-      const message = `This account reads ${quotas.streams} event streams, which is its limit. Close one of them, or poll`;
-      throw new QuotaError(message, retryAfterSeconds);
-    }
-    return this.#add(accountId, 1);
-  }
-
-  /** Subscribes a request that waits for a job. Such requests have a limit of their own. */
-  watch(accountId: string): Subscription {
-    return this.#add(accountId, 0);
-  }
-
-  #add(accountId: string, streams: 0 | 1): Subscription {
-    const account: Account = this.#accounts.get(accountId) ?? { wakers: new Set(), streams: 0 };
-    const waker = new Waker();
-    this.#accounts.set(accountId, account);
-    account.wakers.add(waker);
-    account.streams += streams;
-    if (this.#isStopped) waker.end();
+  subscribe(reader: Reader): Subscription {
+    const subscription = new Subscription(reader, () => {
+      subscription.end();
+      this.#subscriptions.delete(subscription);
+    });
+    this.#subscriptions.add(subscription);
+    if (this.#isStopped) subscription.end();
     this.wake();
-    return {
-      get isEnded() {
-        return waker.isEnded;
-      },
-      changed: (timeoutMs) => waker.changed(timeoutMs),
-      close: () => {
-        waker.end();
-        // A second call must not remove the account that newer subscriptions have added again.
-        if (!account.wakers.delete(waker)) return;
-        account.streams -= streams;
-        if (account.wakers.size === 0) this.#accounts.delete(accountId);
-      },
-    };
+    return subscription;
   }
 
   /** Looks for new events soon. Cheap, and safe to call often. */
@@ -115,24 +102,35 @@ export class EventFeed {
   stop(): void {
     this.#isStopped = true;
     clearTimeout(this.#timer);
-    for (const { wakers } of this.#accounts.values()) for (const waker of wakers) waker.end();
+    for (const subscription of this.#subscriptions) subscription.end();
   }
 
   #readIn(ms: number): void {
-    if (this.#isReading || this.#isStopped || this.#accounts.size === 0) return;
+    if (this.#isReading || this.#isStopped || this.#subscriptions.size === 0) return;
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => void this.#read(), ms).unref();
   }
 
   async #read(): Promise<void> {
-    const accounts = [...this.#accounts];
-    if (accounts.length === 0) return;
+    const subscriptions = [...this.#subscriptions];
+    if (subscriptions.length === 0) return;
     this.#isReading = true;
     this.#readAt = performance.now();
     try {
-      const states = await this.#readStates(accounts.map(([id]) => id));
-      const stateOf = new Map(states.map((state) => [state.id, state]));
-      for (const [id, account] of accounts) update(account, stateOf.get(id));
+      const readers = subscriptions.map(({ reader }) => reader);
+      const states = await this.#source.readStates([...new Set(readers.map(({ accountId }) => accountId))]);
+      const valid = await this.#source.findValid(readers.flatMap(({ credential }) => credential ?? []));
+      const lastEvents = new Map(states.map(({ id, last_event_at }) => [id, last_event_at]));
+      const asked = new Set(subscriptions);
+      for (const subscription of this.#subscriptions) {
+        const { accountId, credential } = subscription.reader;
+        const lastEvent = lastEvents.get(accountId);
+        // It may have read its events before this look at the database.
+        if (!asked.has(subscription)) subscription.wake();
+        else if (lastEvent === undefined || (credential && !valid.has(credential.id))) subscription.end();
+        else if (lastEvent !== this.#lastEvents.get(accountId)) subscription.wake();
+      }
+      this.#lastEvents = lastEvents;
     } catch {
       // The database is unavailable, which its own log line says. The streams notice when they read.
     } finally {
@@ -140,16 +138,4 @@ export class EventFeed {
       this.#readIn(pollMs);
     }
   }
-}
-
-/** Wakes the streams of an account if it has new events, and ends them if it was deleted or one of its keys revoked. */
-function update(account: Account, state: EventState | undefined): void {
-  const { state: previous, wakers } = account;
-  const isRevoked = !state || (previous !== undefined && previous.key_revoked_at !== state.key_revoked_at);
-  const isChanged = previous?.last_event_at !== state?.last_event_at;
-  for (const waker of wakers) {
-    if (isRevoked) waker.end();
-    else if (isChanged) waker.wake();
-  }
-  if (state) account.state = state;
 }

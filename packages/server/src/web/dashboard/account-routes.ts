@@ -13,6 +13,7 @@ import { quotaUse } from '../../data/jobs/counts.js';
 import { noSuch, sendJson, validated } from '../answers/responses.js';
 import { callerOf, refuseSandbox } from '../guards/auth.js';
 import { jsonBody } from '../guards/json-body.js';
+import { inTurn } from '../guards/shares.js';
 import type { Services } from '../routes/services.js';
 import { auditRequest } from './audit-request.js';
 
@@ -81,14 +82,15 @@ export function quotaRoutes({ db, jobStores }: Pick<Services, 'db' | 'jobStores'
 const NewKey = z.object({ name: Name });
 
 /** Serves `/dashboard/api/keys`: the account's API keys. */
-export function keyRoutes(services: Pick<Services, 'db' | 'keys' | 'slots' | 'bodyBudget'>): Router {
-  const { db, keys, slots } = services;
+export function keyRoutes(services: Pick<Services, 'db' | 'keys' | 'shares'>): Router {
+  const { db, keys, shares } = services;
   const router = Router();
   router.use(refuseSandbox);
 
   router.get('/', async (_request, response) => {
     const { accountId } = callerOf(response);
-    const all = await slots.lists.run(accountId, response, () => listKeys(db, accountId));
+    const list = () => listKeys(db, accountId);
+    const all = await inTurn(shares.lists, accountId, response, list, { rests: true });
     const newestFirst = all.reverse().map(({ account_id, ...key }) => key);
     sendJson(response, 200, { keys: newestFirst } satisfies KeyList);
   });

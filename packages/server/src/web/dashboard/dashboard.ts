@@ -1,7 +1,8 @@
-import { type RequestHandler, type Response, Router } from 'express';
+import { type RequestHandler, Router } from 'express';
 import type { Config } from '../../config.js';
 import { HttpError, noStore } from '../answers/responses.js';
 import type { RequestLimit } from '../guards/rate-limit.js';
+import { admit } from '../guards/shares.js';
 import type { Guards, RouteGroup } from '../mount.js';
 import { balanceRoutes } from '../routes/balance.js';
 import { accountEventRoutes } from '../routes/events.js';
@@ -18,30 +19,21 @@ import { actForAccount, identityOf, requireOperator, requireSession, sessionRout
 /** The caller of a route below `/dashboard/api`: anyone with a browser, a session, the operator, or one for an account. */
 export type DashboardCaller = 'visitor' | 'session' | 'operator' | 'account';
 
-/** The limits that apply to callers of the dashboard. */
-export interface CallerLimits {
-  /** Has its own bucket, so that the polling of open pages does not count toward the limit of programs. */
-  limit: RequestLimit;
-  /** Counts a client's requests in progress. */
-  countClient: RequestHandler;
-  /** Counts an account's requests in progress. */
-  countAccount: (holder: string, response: Response) => void;
-}
-
-/** The guards of requests below `/dashboard/api`, by their caller. */
+/** The guards of requests below `/dashboard/api`, by their caller. `strangerLimits` apply without a session. */
 export function dashboardGuards(
-  services: Pick<Services, 'config' | 'db' | 'dashboardTokens'>,
-  { limit, countClient, countAccount }: CallerLimits,
+  services: Pick<Services, 'config' | 'db' | 'dashboardTokens' | 'shares'>,
+  limit: RequestLimit,
+  strangerLimits: readonly RequestHandler[],
 ): Record<DashboardCaller, Guards> {
-  const visitor = [noStore, countClient, sameOriginOnly(services.config)];
+  const ownPagesOnly = [noStore, sameOriginOnly(services.config)];
+  const visitor = [...strangerLimits, ...ownPagesOnly];
   const session: RequestHandler[] = [
-    ...visitor,
+    ...ownPagesOnly,
     requireSession(services),
     async (_request, response, next) => {
       const identity = identityOf(response);
       const holder = identity.role === 'member' ? identity.accountId : identity.role;
-      await limit(holder);
-      countAccount(holder, response);
+      await admit(services.shares.requests, holder, limit, response);
       next();
     },
   ];

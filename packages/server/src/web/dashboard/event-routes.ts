@@ -5,10 +5,11 @@ import { replayDeadLetters } from '../../data/webhooks/dead-letters.js';
 import { findQueued, listDeliveries, listEvents } from '../../data/webhooks/event-log.js';
 import { HttpError, noSuch, sendJson } from '../answers/responses.js';
 import { callerOf, refuseSandbox } from '../guards/auth.js';
+import { inTurn } from '../guards/shares.js';
 import type { Services } from '../routes/services.js';
 
 /** Serves `/dashboard/api/events`: lists an account's webhook events and their deliveries, and replays dead letters. */
-export function eventRoutes({ db, endpoints, slots }: Pick<Services, 'db' | 'endpoints' | 'slots'>): Router {
+export function eventRoutes({ db, endpoints, shares }: Pick<Services, 'db' | 'endpoints' | 'shares'>): Router {
   const router = Router();
   router.use(refuseSandbox);
 
@@ -16,7 +17,8 @@ export function eventRoutes({ db, endpoints, slots }: Pick<Services, 'db' | 'end
     const { accountId } = callerOf(response);
     const endpoint = await endpoints.find(accountId);
     const undelivered = request.query.undelivered === 'true';
-    const events = await slots.lists.run(accountId, response, () => listEvents(db, accountId, { undelivered }));
+    const list = () => listEvents(db, accountId, { undelivered });
+    const events = await inTurn(shares.lists, accountId, response, list, { rests: true });
     sendJson(response, 200, {
       configured: endpoint !== undefined,
       health: endpoint?.health ?? {},

@@ -8,15 +8,16 @@ import { stagesOf } from '../../data/jobs/stage-times.js';
 import { listEvents } from '../../data/webhooks/event-log.js';
 import { noSuch, sendJson } from '../answers/responses.js';
 import { callerOf } from '../guards/auth.js';
+import { inTurn } from '../guards/shares.js';
 import type { Services } from '../routes/services.js';
 
 /** Serves `/dashboard/api/job-details`: fields of a job that the task object does not have. */
 export function jobDetailRoutes({
   db,
   files,
-  slots,
+  shares,
   config,
-}: Pick<Services, 'db' | 'files' | 'slots' | 'config'>): Router {
+}: Pick<Services, 'db' | 'files' | 'shares' | 'config'>): Router {
   const router = Router();
   router.get('/:id', async (request, response) => {
     const { accountId } = callerOf(response);
@@ -41,7 +42,7 @@ export function jobDetailRoutes({
     const job = await findTask(db, accountId, request.params.id);
     if (!job) throw noSuch('job');
     if (job.status === 'SUCCEEDED' && config.keepPhotosDays === undefined) return void response.status(204).end();
-    await slots.files.run(accountId, response, async () => {
+    await inTurn(shares.files, accountId, response, async () => {
       const photo = await files.inputs.open(request.params.id).catch(ifNoPhoto);
       if (!photo) return void response.status(204).end();
       // Users choose the bytes, so a browser must not interpret them as a page, even if it opens this URL.

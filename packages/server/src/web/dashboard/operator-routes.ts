@@ -47,7 +47,7 @@ const shownRunner = (runner: LiveRunner): Overview['runners'][number] => ({
   heartbeat_at: isoTime(runner.heartbeat_at),
 });
 
-type Dependencies = Pick<Services, 'bodyBudget' | 'config' | 'cursors' | 'db' | 'rates' | 'runners'>;
+type Dependencies = Pick<Services, 'config' | 'cursors' | 'db' | 'rates' | 'runners' | 'shares'>;
 
 /** Serves `/dashboard/api/operator`: the state of the server, and its accounts. */
 export function operatorRoutes(services: Dependencies): Router {
@@ -108,7 +108,7 @@ export function operatorRoutes(services: Dependencies): Router {
   return router;
 }
 
-function addAccountChanges(router: Router, services: Pick<Services, 'config' | 'db' | 'bodyBudget'>): void {
+function addAccountChanges(router: Router, services: Pick<Services, 'config' | 'db' | 'shares'>): void {
   const { config, db } = services;
   router.post('/accounts', jsonBody(services), async (request, response) => {
     const body = validated(NewAccount.safeParse(request.body));

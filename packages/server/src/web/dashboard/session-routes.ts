@@ -10,6 +10,7 @@ import type { Caller } from '../guards/auth.js';
 import { clientOf } from '../guards/client-address.js';
 import { smallJsonBody } from '../guards/json-body.js';
 import type { RequestLimit } from '../guards/rate-limit.js';
+import { holdByAddress } from '../guards/shares.js';
 import type { Services } from '../routes/services.js';
 
 const SignIn = z.union([z.object({ link: z.string().max(256) }), z.object({ api_key: z.string().max(256) })], {
@@ -34,7 +35,8 @@ export function sessionRoutes(
     keyUse,
     dashboardTokens: tokens,
     rates,
-  }: Pick<Services, 'config' | 'db' | 'keys' | 'keyUse' | 'dashboardTokens' | 'rates'>,
+    shares,
+  }: Pick<Services, 'config' | 'db' | 'keys' | 'keyUse' | 'dashboardTokens' | 'rates' | 'shares'>,
   limit: RequestLimit,
 ): Router {
   const router = Router();
@@ -64,7 +66,7 @@ export function sessionRoutes(
     sendJson(response, 200, await describeSession(identity, request.query.account));
   });
 
-  router.post('/', smallJsonBody, async (request, response) => {
+  router.post('/', holdByAddress(shares.signIns), smallJsonBody, async (request, response) => {
     const body = validated(SignIn.safeParse(request.body));
     let keyId: string | null = null;
     if ('link' in body) {
@@ -125,7 +127,8 @@ export function actForAccount({ db }: Pick<Services, 'db'>): RequestHandler {
     if (id === undefined) throw new HttpError(400, 'invalid_request', `The header ${accountHeader} is missing`);
     const account = identity.role === 'operator' || id === identity.accountId ? await findAccount(db, id) : undefined;
     if (!account) throw noSuch('account');
-    response.locals.caller = { accountId: account.id, sandbox: account.sandbox === 1 } satisfies Caller;
+    const credential = { kind: 'session', id: identity.session } as const;
+    response.locals.caller = { accountId: account.id, sandbox: account.sandbox === 1, credential } satisfies Caller;
     next();
   };
 }

@@ -1,6 +1,7 @@
 import { forbiddenBody, publicTestKey } from '@gen3d/schema';
 import type { Request, RequestHandler } from 'express';
 import type { ApiKeys, KeyUse } from '../../data/accounts/api-keys.js';
+import type { Credential } from '../../data/accounts/credentials.js';
 import type { Db } from '../../data/db/database.js';
 import { sendJson } from '../answers/responses.js';
 
@@ -8,6 +9,8 @@ export interface Caller {
   accountId: string;
   /** Whether the request has the public test key. */
   sandbox: boolean;
+  /** What admitted the request. A long one must end when it is not valid any more. */
+  credential?: Credential;
 }
 
 function keyOf({ headers }: Request): string | undefined {
@@ -37,7 +40,8 @@ export function authenticate({
     const known = key === undefined ? undefined : await keys.find(db, key);
     if (!known) return void sendJson(response, 403, forbiddenBody);
     keyUse.record(known.id);
-    response.locals.caller = { accountId: known.account_id, sandbox: false } satisfies Caller;
+    const credential: Credential = { kind: 'key', id: known.id };
+    response.locals.caller = { accountId: known.account_id, sandbox: false, credential } satisfies Caller;
     next();
   };
 }

@@ -2,6 +2,7 @@ import { request } from 'node:http';
 import { json } from 'node:stream/consumers';
 import pino from 'pino';
 import { expect, test } from 'vitest';
+import { freePort } from '../../../test/free-port.js';
 import { startServer } from '../../../test/kit.js';
 
 /** The status of `GET path` with this Host, and the error message. */
@@ -32,6 +33,21 @@ test('a server on loopback refuses foreign host names on every route', async () 
       expect(message).toContain('--public-url');
       expect(message?.length).toBeLessThan(400);
     }
+  }
+});
+
+test('probes respond under any host name, and so does a metrics port that is not on loopback', async () => {
+  const metricsPort = await freePort();
+  const settings = { host: '0.0.0.0', allowedHost: 'gen3d.example', metricsPort, metricsHost: '0.0.0.0' };
+  for (const { port } of [await startServer(), await startServer(settings)]) {
+    expect(await statusFor(port, '10.1.2.3:8787', '/healthz')).toEqual({ status: 200 });
+    // There are no runners.
+    expect((await statusFor(port, 'any.example', '/readyz')).status).toBe(503);
+    expect((await statusFor(port, 'any.example')).status).toBe(421);
+  }
+  for (const path of ['/healthz', '/metrics']) {
+    const response = await fetch(`http://127.0.0.2:${metricsPort}${path}`);
+    expect([path, response.status]).toEqual([path, 200]);
   }
 });
 

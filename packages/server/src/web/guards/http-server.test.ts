@@ -1,100 +1,85 @@
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
+import { Readable } from 'node:stream';
 import express from 'express';
 import { expect, onTestFinished, test } from 'vitest';
-import { until } from '../../../test/kit.js';
-import { createHttpServer, oneRequestAtATime } from './http-server.js';
-import { smallJsonBody } from './json-body.js';
-
-async function listening(server: Server): Promise<{ open: (from: string, bytes: string) => Socket; url: string }> {
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const { port } = server.address() as AddressInfo;
-  const open = (localAddress: string, bytes: string) => {
-    const socket = connect({ port, host: '127.0.0.1', localAddress }).setEncoding('utf8');
-    onTestFinished(() => void socket.destroy());
-    socket.on('error', () => {}).write(bytes);
-    return socket;
-  };
-  return { open, url: `http://127.0.0.1:${port}` };
-}
-
-const app = () => {
-  const largeBody = Buffer.alloc(16 * 1024 * 1024);
-  return express()
-    .post('/', smallJsonBody)
-    .get('/large', (_request, response) => void response.write(largeBody))
-    .use((_request, response) => void response.send('hello'));
-};
-
-const post = (more = '') => `POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 15\r\n${more}\r\n"half`;
-const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`;
+import { startServer, until } from '../../../test/kit.js';
+import { createHttpServer, oneRequestAtATime, receiveWholeBody } from './http-server.js';
 
 test('the time for a request is limited', () => {
-  const server = createHttpServer(app());
+  const server = createHttpServer(express());
   expect(server).toMatchObject({ headersTimeout: 10_000, requestTimeout: 60_000, connectionsCheckingInterval: 5_000 });
 });
 
-test.each([
-  [64, 'that send nothing', '127.0.0.2', ''],
-  [2_048, 'with half a body', '127.0.0.2', post()],
-  [64, 'with half a body, through a proxy,', '127.0.0.1', post('X-Forwarded-For: 8.8.8.8\r\n')],
-  [64, 'with half a header after a whole request', '127.0.0.2', `${get('/')}GET / HTTP/1.1\r\nHost:`],
-  [64, 'with an unread response', '127.0.0.2', get('/large')],
-  [64, 'that are idle', '127.0.0.2', get('/')],
-])('%i connections of one client %s keep no other client out', async (connections, _, from, bytes) => {
-  const server = createHttpServer(app());
-  expect(server.maxConnections).toBe(2_048);
-  server.maxConnections = connections;
-  const { open, url } = await listening(server);
-  const upload = open('127.0.0.1', post());
-  await once(upload, 'ready');
-  const attack = Array.from({ length: connections }, () => open(from, bytes).pause());
-  await Promise.all(
-    attack.map((socket) => socket.closed || Promise.race([once(socket, 'ready'), once(socket, 'close')])),
-  );
-  expect(await (await fetch(url)).text()).toBe('hello');
-  // The other client's older request is not closed in favor of newer ones.
-  upload.write(' and half"');
-  expect(String((await Promise.race([once(upload, 'data'), once(upload, 'close')]))[0])).toContain('hello');
-});
-
-test('a new connection is served even if every other one waits for the server', async () => {
-  const app = express().get('/hello', (_request, response) => void response.send('hello'));
-  // Other requests get no response.
-  app.use(() => {});
-  const server = createHttpServer(app);
-  server.maxConnections = 8;
-  const { open } = await listening(server);
-  let waiting = 0;
-  server.on('request', () => waiting++);
-  for (let index = 0; index < 6; index++) open('127.0.0.1', get('/wait'));
-  await until(async () => waiting === 6);
-  expect(String((await once(open('127.0.0.1', get('/hello')), 'data'))[0])).toContain('hello');
-});
-
-test('Express changes the prototype of neither request nor response, which would make them slow', async () => {
-  const app = express().get('/:name', (request, response) => void response.status(202).json(request.params));
+/** Sends a request and waits for the response on a server that responds without reading bodies. */
+async function sendTo(bytes: string): Promise<Socket> {
+  const app = express().use(receiveWholeBody, (_request, response) => void response.send('hello'));
   const server = createHttpServer(app).listen(0, '127.0.0.1');
-  onTestFinished(() => void server.close());
   await once(server, 'listening');
-  const prototypes: unknown[] = [];
-  server.prependListener('request', (...messages) => {
-    prototypes.push(...messages.map(Object.getPrototypeOf));
-    messages[1].once('finish', () => prototypes.push(...messages.map(Object.getPrototypeOf)));
+  const { port } = server.address() as AddressInfo;
+  const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true }).setEncoding('utf8');
+  onTestFinished(() => {
+    socket.destroy();
+    server.closeAllConnections();
+    server.close();
   });
-  const response = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/cup`);
-  expect([response.status, await response.json()]).toEqual([202, { name: 'cup' }]);
-  expect(prototypes.slice(2)).toEqual(prototypes.slice(0, 2));
-  expect(prototypes).toHaveLength(4);
+  socket.write(bytes);
+  expect(await responseOn(socket)).toContain('hello');
+  return socket;
+}
+
+const responseOn = async (socket: Socket) => String((await once(socket, 'data'))[0]);
+
+test('a client that finishes its body after the response keeps its connection', async () => {
+  const socket = await sendTo('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 6\r\n\r\nabc');
+  socket.write('defGET / HTTP/1.1\r\nHost: x\r\n\r\n');
+  expect(await responseOn(socket)).toContain('hello');
 });
 
-async function startServer(listener: (request: IncomingMessage, response: ServerResponse) => void) {
+test('a connection that the client wants closed is closed after its body, and not before', async () => {
+  const post = 'POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 6\r\n\r\nabc';
+  const socket = await sendTo(post);
+  await once(socket.resume(), 'end');
+  const closed = once(socket, 'close');
+  socket.end('def');
+  await closed;
+});
+
+test('a client that wants its connection closed receives the refusal of a large body', async () => {
+  const { url } = await startServer();
+  const sent = request(`${url}/v1/jobs`, { method: 'POST', agent: false });
+  sent.end(Buffer.alloc(20_000_000, ' '));
+  sent.on('response', (response) => response.resume());
+  const [[response]] = await Promise.all([once(sent, 'response'), once(sent, 'close')]);
+  expect(response.statusCode).toBe(403);
+});
+
+test('a body over the limit is refused before its end', async () => {
+  const { port, apiKey } = await startServer();
+  const endless = () =>
+    Readable.from(
+      (function* () {
+        for (;;) yield '10000\r\n'.concat(' '.repeat(65_536), '\r\n');
+      })(),
+    );
+  for (const [header, body] of [
+    ['Content-Length: 99999999999', Readable.from(['{'])],
+    ['Transfer-Encoding: chunked', endless()],
+  ] as const) {
+    const socket = connect(port, '127.0.0.1').setEncoding('utf8');
+    onTestFinished(() => void socket.destroy());
+    socket.on('error', () => {});
+    socket.write(`POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nx-api-key: ${apiKey}\r\n${header}\r\n\r\n`);
+    body.pipe(socket, { end: false });
+    const text = await responseOn(socket);
+    body.destroy();
+    expect(text).toMatch(/^HTTP\/1\.1 400 /);
+    expect(text).toContain('body: larger than 8192 KiB');
+  }
+});
+
+async function startPipeline(listener: (request: IncomingMessage, response: ServerResponse) => void) {
   const server = createServer(oneRequestAtATime(listener)).listen(0, '127.0.0.1');
   await once(server, 'listening');
   onTestFinished(() => {
@@ -113,7 +98,7 @@ async function startServer(listener: (request: IncomingMessage, response: Server
 test('pipelined requests are handled one after the other, in order', async () => {
   let running = 0;
   let maxRunning = 0;
-  const send = await startServer(async (request, response) => {
+  const send = await startPipeline(async (request, response) => {
     maxRunning = Math.max(maxRunning, ++running);
     await new Promise((resolve) => setTimeout(resolve, 10));
     running--;
@@ -129,7 +114,7 @@ test('pipelined requests are handled one after the other, in order', async () =>
 
 test('the waiting requests of a client that disconnects are not handled', async () => {
   const started: ServerResponse[] = [];
-  const send = await startServer((_request, response) => void started.push(response));
+  const send = await startPipeline((_request, response) => void started.push(response));
   const socket = send(['/a', '/b', '/c']);
   await until(async () => started.length === 1);
   const closed = once(started[0]!, 'close');
@@ -140,7 +125,7 @@ test('the waiting requests of a client that disconnects are not handled', async 
 
 test('a client that sends hundreds of requests without reading is disconnected', async () => {
   let started = 0;
-  const send = await startServer(() => void started++);
+  const send = await startPipeline(() => void started++);
   await once(send(Array.from({ length: 300 }, () => '/a')), 'close');
   expect(started).toBe(1);
 });

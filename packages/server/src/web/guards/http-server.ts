@@ -1,30 +1,18 @@
-import {
-  createServer,
-  IncomingMessage,
-  type RequestListener,
-  type Server,
-  type ServerOptions,
-  ServerResponse,
-} from 'node:http';
-import type { Socket } from 'node:net';
+import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
 import type { ErrorBody } from '@gen3d/schema';
-import type { Express } from 'express';
-import { closeSlowReaders, evictWaitingConnections } from './slow-clients.js';
+import type { RequestHandler } from 'express';
 
 /**
  * This many take about 40 MB of memory if all are idle. A proxy or a few hundred clients open far fewer, and it is
  * within the 4,096 open files that most systems allow a process.
  */
 const maxConnections = 2_048;
-/** Part of these from which connections that wait for their client are closed for new ones. The rest is for bursts. */
-const crowded = 0.75;
 
-/** Creates Node's HTTP server for `app`, with limits on the cost of a connection. */
-export function createHttpServer(app: Express): Server {
-  const listener = oneRequestAtATime(app);
+/** Creates Node's HTTP server, with limits on the number of connections, and on the time for a request. */
+export function createHttpServer(listener: RequestListener): Server {
   const server = createServer(
     {
-      ...messageClasses(app),
       // Slow clients have 10 s for the headers and a minute for the largest body. Node checks every 30 s by default.
       headersTimeout: 10_000,
       requestTimeout: 60_000,
@@ -32,28 +20,13 @@ export function createHttpServer(app: Express): Server {
       keepAliveTimeout: 65_000,
       requireHostHeader: false,
     },
-    listener,
+    oneRequestAtATime(listener),
   );
   server.maxConnections = maxConnections;
   server.on('clientError', refuseMalformedRequest);
   // Ignore an unknown expectation instead of responding with an empty 417.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
-  closeSlowReaders(server);
-  evictWaitingConnections(server, () => crowded * server.maxConnections);
   return server;
-}
-
-/**
- * Returns the classes of requests and responses, with the prototypes that Express would otherwise set on each instance.
- * V8 does not optimize access to objects whose prototype has changed: that would more than double the time of a short
- * response.
- */
-function messageClasses(app: Express): Pick<ServerOptions, 'IncomingMessage' | 'ServerResponse'> {
-  class ExpressRequest extends IncomingMessage {}
-  class ExpressResponse<R extends IncomingMessage = IncomingMessage> extends ServerResponse<R> {}
-  app.request = Object.setPrototypeOf(ExpressRequest.prototype, app.request);
-  app.response = Object.setPrototypeOf(ExpressResponse.prototype, app.response);
-  return { IncomingMessage: ExpressRequest, ServerResponse: ExpressResponse };
 }
 
 /** Responses by the code of Node's HTTP parser. Any other code gets a plain 400. */
@@ -82,6 +55,22 @@ function refuseMalformedRequest(
   ];
   socket.end(`HTTP/1.1 ${status}\r\n${headers.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
 }
+
+/**
+ * Lets a connection that ends with the response receive the rest of the body first: closing it while data arrives resets
+ * it, and the client would lose the response (RFC 9112, 9.6). Node limits the time for the body.
+ */
+export const receiveWholeBody: RequestHandler = (request, _response, next) => {
+  const { socket } = request;
+  const close = () => Socket.prototype.destroySoon.call(socket);
+  // Node calls this after the last response of a connection.
+  socket.destroySoon = () => {
+    if (request.complete) return close();
+    socket.end();
+    request.once('close', close);
+  };
+  next();
+};
 
 /** Requests that a client may send on one connection before it has received the first response. */
 const maxWaiting = 16;

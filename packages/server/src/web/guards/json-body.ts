@@ -4,7 +4,7 @@ import type { Request, RequestHandler, Response } from 'express';
 import { errorMessage } from '../../base/errors.js';
 import { HttpError } from '../answers/responses.js';
 import type { Caller } from './auth.js';
-import { type BodyBudget, bodyBudgetBytes } from './body-budget.js';
+import { admissionOf, hold, type ServerShares } from './shares.js';
 
 /** Enough for the largest inline image in base64. */
 const maxBytes = limits.bodyBytes;
@@ -31,7 +31,7 @@ function readBody(request: Request, take: (chunk: Buffer) => void, timeoutMs?: n
     };
     const refuse = (error: unknown) => {
       stop();
-      // Discard the rest, so that the client receives the response (see closeUnreadBodies).
+      // Discard the rest, so that the client receives the response (see receiveWholeBody).
       request.resume();
       reject(error);
     };
@@ -61,7 +61,7 @@ function parse(body: Buffer): unknown {
   if (body.length === 0) return {};
   // Replacing invalid bytes could turn two idempotency keys into the same one.
   if (!isUtf8(body)) throw invalid('not valid UTF-8');
-  checkJsonStructure(body);
+  if (hasTooManyValues(body)) throw invalid(`more than ${maxValues.toLocaleString('en')} values`);
   try {
     return JSON.parse(body.toString().replace(/^\ufeff/, ''));
   } catch (error) {
@@ -114,28 +114,34 @@ async function readBytes(
   return buffer.subarray(0, bytes);
 }
 
-/** Reads the JSON body of an authenticated caller. Its memory counts toward the server's budget until the response closes. */
-export const jsonBody = (services: { bodyBudget: BodyBudget }): RequestHandler =>
-  countedBody(services, parse, maxBytes);
+/** Reads the JSON body of an authenticated caller. Its memory is a share of the server's until the response closes. */
+export const jsonBody = (services: { shares: ServerShares }): RequestHandler => countedBody(services, parse, maxBytes);
 
 /** Reads an image of an authenticated caller, as `jsonBody` reads JSON. The body becomes a Buffer. */
-export const imageBody = (services: { bodyBudget: BodyBudget }): RequestHandler =>
+export const imageBody = (services: { shares: ServerShares }): RequestHandler =>
   countedBody(services, (bytes) => bytes, limits.inlineImageBytes);
 
+const tooManyBodies = () =>
+  new HttpError(503, 'internal_error', 'The server is reading too many request bodies at the moment; try again later', {
+    'retry-after': '1',
+  });
+
 function countedBody(
-  { bodyBudget }: { bodyBudget: BodyBudget },
+  { shares }: { shares: ServerShares },
   parseBytes: (bytes: Buffer) => unknown,
   maxBytes: number,
 ): RequestHandler {
   return async (request, response, next) => {
     // The routes of the operator have no account.
-    const { accountId = 'operator', sandbox = false } = (response.locals.caller ?? {}) as Partial<Caller>;
-    const share = bodyBudget.share(accountId, sandbox ? bodyBudgetBytes.sandbox : undefined);
-    if (response.destroyed) throw aborted();
-    response.once('close', share.release);
-    response.locals.releaseBodyShare = share.release;
+    const { sandbox = false } = (response.locals.caller ?? {}) as Partial<Caller>;
+    const bodies = sandbox ? shares.testKeyBodies : shares.bodies;
+    const share = hold(bodies, admissionOf(response).holder, response, tooManyBodies);
+    response.locals.bodyShare = share;
     const limit = sandbox ? { limit: testKeyBodyBytes, whose: 'the public test key' } : { limit: maxBytes };
-    request.body = parseBytes(await readBytes(request, limit, share.growTo));
+    const growTo = (bytes: number) => {
+      if (bytes > share.amount && !share.resize(bytes)) throw tooManyBodies();
+    };
+    request.body = parseBytes(await readBytes(request, limit, growTo));
     next();
   };
 }
@@ -143,7 +149,7 @@ function countedBody(
 /** Frees the memory of a body that `jsonBody` read, for a route that responds much later. */
 export function releaseBody(request: Request, response: Response): void {
   request.body = undefined;
-  response.locals.releaseBodyShare();
+  response.locals.bodyShare.end();
 }
 
 /**
@@ -155,48 +161,16 @@ export const smallJsonBody: RequestHandler = async (request, _response, next) =>
   next();
 };
 
-/** Far more than a request needs, and few enough to parse quickly. */
+/** Far more than a request needs. 8 MiB of short values would keep `JSON.parse`, and other requests, busy for seconds. */
 const maxValues = 10_000;
-const maxDepth = 100;
 
-const quote = 0x22;
-const backslash = 0x5c;
-const comma = 0x2c;
-const colon = 0x3a;
-const openBracket = 0x5b;
-const closeBracket = 0x5d;
-const openBrace = 0x7b;
-const closeBrace = 0x7d;
-
-/** Finds the quote that ends the string whose first byte is at `start`. */
-function endOfString(json: Buffer, start: number): number {
-  for (let end = json.indexOf(quote, start); end >= 0; end = json.indexOf(quote, end + 1)) {
-    let backslashes = 0;
-    while (json[end - 1 - backslashes] === backslash) backslashes++;
-    if (backslashes % 2 === 0) return end;
-  }
-  return json.length;
-}
-
-/**
- * Refuses JSON with too many or too deeply nested values before it is parsed: a few megabytes of brackets would keep
- * `JSON.parse`, and so all other requests, busy for seconds. Skips strings, so an inline image costs almost nothing.
- * @throws {HttpError} 400 `invalid_request`
- */
-export function checkJsonStructure(json: Buffer): void {
-  let values = 1;
-  let depth = 0;
-  for (let at = 0; at < json.length; at++) {
-    const byte = json[at];
-    if (byte === quote) at = endOfString(json, at + 1);
-    else if (byte === openBracket || byte === openBrace) {
-      depth++;
-      values++;
-    } else if (byte === closeBracket || byte === closeBrace) depth--;
-    else if (byte === comma || byte === colon) values++;
-    if (depth > maxDepth) throw new HttpError(400, 'invalid_request', `body: nested deeper than ${maxDepth} levels`);
-    if (values > maxValues) {
-      throw new HttpError(400, 'invalid_request', `body: more than ${maxValues.toLocaleString('en')} values`);
+/** Counts commas and brackets: each begins a value. Base64, which is nearly all of a large body, contains none. */
+function hasTooManyValues(json: Buffer): boolean {
+  let values = 0;
+  for (const character of [',', '[', '{']) {
+    for (let at = json.indexOf(character); at >= 0; at = json.indexOf(character, at + 1)) {
+      if (++values > maxValues) return true;
     }
   }
+  return false;
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { BucketShares, TokenBucket } from './rate-limit.js';
+import { Overdrafts, TokenBucket } from './rate-limit.js';
 
 test('a full bucket allows a burst, and then as many requests a second as it gains tokens', () => {
   const bucket = new TokenBucket({ perSecond: 50, burst: 100 }, 0);
@@ -22,14 +22,14 @@ test('an empty bucket returns the seconds until the next token', () => {
 function passed(rates: readonly number[]): number[] {
   const limit = { perSecond: 50, burst: 100 };
   const bucket = new TokenBucket(limit, 0);
-  const shares = new BucketShares(limit);
+  const overdrafts = new Overdrafts(limit);
   const counts = rates.map(() => 0);
   for (let now = 0; now < 60_000; now++) {
     for (const [caller, rate] of rates.entries()) {
       // Each caller's requests are evenly spaced.
       if (Math.floor((now * rate) / 1_000) === Math.floor(((now + 1) * rate) / 1_000)) continue;
-      if (bucket.take(now, shares.overdraftFor(String(caller), now)) > 0) continue;
-      shares.count(String(caller), now);
+      if (bucket.take(now, overdrafts.of(String(caller), now)) > 0) continue;
+      overdrafts.count(String(caller), now);
       if (now >= 50_000) counts[caller]!++;
     }
   }
@@ -55,27 +55,35 @@ test('a caller on its own may take every token', () => {
   expect(passed([1_000])).toEqual([500]);
 });
 
-test('a second after a busy caller fell silent, another one has every token that the bucket has gained', () => {
+test('a second after the others fell silent, a caller has every token that the bucket has gained', () => {
   const limit = { perSecond: 50, burst: 100 };
   const bucket = new TokenBucket(limit, 0);
-  const shares = new BucketShares(limit);
-  const take = (caller: string, now: number) => {
-    const isTaken = bucket.take(now, shares.overdraftFor(caller, now)) === 0;
-    if (isTaken) shares.count(caller, now);
-    return isTaken;
-  };
-  const taken = (caller: string, now: number) =>
-    Array.from({ length: 200 }, () => take(caller, now)).filter(Boolean).length;
-  expect(taken('busy', 0)).toBe(100);
-  expect(taken('next', 1_000)).toBeGreaterThanOrEqual(50);
-  expect(taken('busy', 3_000)).toBeGreaterThanOrEqual(75);
+  const overdrafts = new Overdrafts(limit);
+  const taken = (caller: string, tries: number, now: number) =>
+    Array.from({ length: tries }, () => {
+      const isTaken = bucket.take(now, overdrafts.of(caller, now)) === 0;
+      if (isTaken) overdrafts.count(caller, now);
+      return isTaken;
+    }).filter(Boolean).length;
+  expect(taken('busy', 200, 0)).toBe(100);
+  // These overdraw the bucket.
+  for (let index = 0; index < 12; index++) expect(taken(`quiet ${index}`, 1, 0)).toBe(1);
+  expect(taken('alone', 200, 1_000)).toBe(50);
+  expect(taken('alone', 200, 2_000)).toBe(50);
 });
 
 test('a caller that sends little may overdraw the bucket while another takes every token, by a quarter at most', () => {
-  const shares = new BucketShares({ perSecond: 50, burst: 100 });
-  for (let index = 0; index < 5_000; index++) shares.overdraftFor(`other ${index}`, 0);
-  for (let index = 0; index < 100; index++) shares.count('busy', 0);
-  expect(shares.overdraftFor('busy', 1)).toBe(0);
-  expect(shares.overdraftFor('quiet', 1)).toBeCloseTo(25);
-  expect(shares.overdraftFor('quiet', 10_002)).toBe(0);
+  const overdrafts = new Overdrafts({ perSecond: 50, burst: 100 });
+  for (let index = 0; index < 100; index++) overdrafts.count('busy', 0);
+  expect(overdrafts.of('busy', 1)).toBe(0);
+  expect(overdrafts.of('quiet', 1)).toBe(25);
+  // With two callers, an equal part is 25.
+  for (const [more, allowed] of [
+    [18, 25],
+    [5, 8],
+    [2, 0],
+  ] as const) {
+    for (let index = 0; index < more; index++) overdrafts.count('quiet', 1);
+    expect(overdrafts.of('quiet', 1)).toBeCloseTo(allowed);
+  }
 });

@@ -1,5 +1,7 @@
-import { type BucketName, type Db, kindOf, type RateLimit } from '../../data/db/database.js';
+import type { RequestHandler } from 'express';
+import { type BucketName, type Db, debtMs, kindOf, type RateLimit } from '../../data/db/database.js';
 import { TooManyRequestsError } from '../answers/responses.js';
+import { clientOf } from './client-address.js';
 
 /** A bucket of `burst` tokens, initially full, that gains `perSecond` tokens a second. */
 export class TokenBucket {
@@ -19,8 +21,9 @@ export class TokenBucket {
    */
   take(now: number, overdraft = 0): number {
     const { perSecond, burst } = this.#limit;
-    const elapsed = Math.max(0, now - this.#filledAt) / 1_000;
-    this.#tokens = Math.min(burst, this.#tokens + elapsed * perSecond);
+    const elapsed = Math.max(0, now - this.#filledAt);
+    const before = elapsed < debtMs ? this.#tokens : Math.max(0, this.#tokens);
+    this.#tokens = Math.min(burst, before + (elapsed * perSecond) / 1_000);
     this.#filledAt = now;
     const needed = 1 - overdraft;
     if (this.#tokens < needed) return (needed - this.#tokens) / perSecond;
@@ -41,66 +44,97 @@ function openBucket(db: Db, name: BucketName, limit: RateLimit): (overdraft: num
 const activeMs = 10_000;
 /** Taken tokens count for this long. */
 const takenMs = 1_000;
-/** More would make each request slower. */
-const maxActive = 1_000;
+/** A limit on the memory for callers. */
+const maxActive = 10_000;
 
 /**
- * Keeps a bucket usable for everyone while a caller takes every token: a caller that recently took fewer than another may
- * overdraw the bucket, the more the smaller its part is, by at most a quarter of the burst. The others then wait until
- * that is refilled. Nothing is kept in reserve, so a caller may take every token as soon as it is the only one.
+ * Keeps a bucket usable for everyone while a caller takes every token: a caller that recently took less than an equal part
+ * may overdraw the bucket by a quarter of the burst, or by less from three quarters of its part on. The others then wait
+ * until that is refilled. Nothing is kept in reserve, so a caller may take every token as soon as it is the only one.
  */
-export class BucketShares {
-  readonly #maxOverdraft: number;
+export class Overdrafts {
+  readonly #limit: RateLimit;
   /** The active callers, the one with the oldest request first. `taken` decays exponentially. */
   readonly #active = new Map<string, { taken: number; at: number }>();
 
-  constructor({ burst }: RateLimit) {
-    this.#maxOverdraft = Math.floor(burst / 4);
+  constructor(limit: RateLimit) {
+    this.#limit = limit;
   }
 
   /** Returns by how many tokens the caller may overdraw the bucket. `now` is in milliseconds. */
-  overdraftFor(caller: string, now: number): number {
-    const taken = this.#takenBy(caller, now);
-    this.#note(caller, taken, now);
-    let most = taken;
+  of(caller: string, now: number): number {
+    const taken = this.#note(caller, now, 0);
     for (const [other, { at }] of this.#active) {
-      if (now - at > activeMs || this.#active.size > maxActive) this.#active.delete(other);
-      else most = Math.max(most, this.#takenBy(other, now));
+      if (now - at <= activeMs && this.#active.size <= maxActive) break;
+      this.#active.delete(other);
     }
-    return most === 0 ? 0 : (this.#maxOverdraft * (most - taken)) / most;
+    const { perSecond, burst } = this.#limit;
+    const equalPart = (perSecond * takenMs) / 1_000 / this.#active.size;
+    return Math.floor(burst / 4) * Math.min(1, Math.max(0, 4 * (1 - taken / equalPart)));
   }
 
-  /** Counts a token that the caller has taken. */
-  count(caller: string, now: number): void {
-    this.#note(caller, this.#takenBy(caller, now) + 1, now);
+  /** Counts tokens that the caller has taken. */
+  count(caller: string, now: number, tokens = 1): void {
+    this.#note(caller, now, tokens);
   }
 
-  #takenBy(caller: string, now: number): number {
-    const { taken, at } = this.#active.get(caller) ?? { taken: 0, at: now };
-    return taken * Math.exp((at - now) / takenMs);
-  }
-
-  #note(caller: string, taken: number, now: number): void {
+  #note(caller: string, now: number, more: number): number {
+    const { taken: before, at } = this.#active.get(caller) ?? { taken: 0, at: now };
+    const taken = before * Math.exp((at - now) / takenMs) + more;
     this.#active.delete(caller);
     this.#active.set(caller, { taken, at: now });
+    return taken;
   }
 }
 
 /** Takes a token for a caller's request. Rejects with a `TooManyRequestsError` if there is none. */
 export type RequestLimit = (caller: string) => Promise<void>;
 
-/** Limits requests with a bucket that all servers of a database share. Each divides what it takes among its callers. */
+const unlimited: RequestLimit = async () => {};
+
+/** Limits requests with a bucket that all servers of a database share. Each compares only its own callers. */
 export function requestLimit(db: Db, name: BucketName, limit: RateLimit | 'off'): RequestLimit {
-  if (limit === 'off') return async () => {};
+  if (limit === 'off') return unlimited;
   const take = openBucket(db, name, limit);
-  const shares = new BucketShares(limit);
+  const overdrafts = new Overdrafts(limit);
   return async (caller) => {
-    const waitSeconds = await take(shares.overdraftFor(caller, performance.now()));
-    if (waitSeconds > 0) throw new TooManyRequestsError(waitSeconds);
-    shares.count(caller, performance.now());
+    const now = performance.now();
+    const overdraft = overdrafts.of(caller, now);
+    // Before the answer of a shared bucket: the caller may send others in the meantime.
+    overdrafts.count(caller, now);
+    const waitSeconds = await take(overdraft);
+    if (waitSeconds <= 0) return;
+    overdrafts.count(caller, now, -1);
+    throw new TooManyRequestsError(waitSeconds);
   };
 }
 
 /** Gives the public test key its own bucket with a fifth of the rate: anyone can use it, and each job is a row. */
 export const sandboxLimit = (limit: RateLimit | 'off'): RateLimit | 'off' =>
   limit === 'off' ? limit : { perSecond: Math.max(1, limit.perSecond / 5), burst: limit.burst };
+
+/** Enough for a browser that opens several pages at once. */
+const strangersLimit: RateLimit = { perSecond: 50, burst: 200 };
+/** A limit on the memory for addresses. */
+const maxAddresses = 10_000;
+
+/** Limits requests without a key: each address has a bucket of its own. */
+export function limitByAddress(limit: RateLimit | 'off'): RequestHandler {
+  if (limit === 'off') return (_request, _response, next) => next();
+  /** The address with the oldest request first. */
+  const buckets = new Map<string, TokenBucket>();
+  return (request, _response, next) => {
+    const now = performance.now();
+    const address = clientOf(request);
+    const bucket = buckets.get(address) ?? new TokenBucket(strangersLimit, now);
+    buckets.delete(address);
+    buckets.set(address, bucket);
+    for (const oldest of buckets.keys()) {
+      if (buckets.size <= maxAddresses) break;
+      buckets.delete(oldest);
+    }
+    const waitSeconds = bucket.take(now);
+    if (waitSeconds > 0) throw new TooManyRequestsError(waitSeconds);
+    next();
+  };
+}

@@ -3,23 +3,21 @@ import { pipeline } from 'node:stream/promises';
 import { isTerminal, jobType, parseCreateJobRequest, sniffFileType } from '@gen3d/schema';
 import { type Request, type Response, Router } from 'express';
 import { z } from 'zod';
+import { nextTurn } from '../../base/next-turn.js';
 import { findTask } from '../../data/jobs/job-store.js';
 import { assetUrl, type TaskRow } from '../../data/jobs/task.js';
 import { modelBundle } from '../../work/bundles.js';
 import { HttpError, noSuch, sendJson, validated } from '../answers/responses.js';
 import { callerOf } from '../guards/auth.js';
 import { imageBody, jsonBody, releaseBody } from '../guards/json-body.js';
-import { RequestsInProgress } from '../guards/requests-in-progress.js';
+import { admissionOf, hold, inTurn } from '../guards/shares.js';
 import { acceptJob, type JobCreation } from './jobs.js';
 import type { Services } from './services.js';
 
-/** Requests that wait for their job, each with an open connection. An account has at most half. */
-const maxWaiting = 64;
 /** A waiting request looks at its job at least this often, in case a notification was lost. */
 const maxPauseMs = 30_000;
 
-type Dependencies = JobCreation &
-  Pick<Services, 'assetsUrl' | 'bodyBudget' | 'runners' | 'eventFeed' | 'files' | 'slots'>;
+type Dependencies = JobCreation & Pick<Services, 'assetsUrl' | 'runners' | 'eventFeed' | 'files' | 'shares'>;
 
 /** The paths of other servers. Without a version it is LocalAI's, whose responses are JSON unless asked otherwise. */
 export const compatiblePaths = ['/3d/generations', '/v1/3d/generations', '/api/v1/3d/generations'];
@@ -60,7 +58,6 @@ function imageUrl(image: string): string {
 export function compatibleRoutes(services: Dependencies): Router {
   const { db } = services;
   const router = Router();
-  const waiting = new RequestsInProgress({ total: maxWaiting });
   const [readImage, readJson] = [imageBody(services), jsonBody(services)];
 
   router.post(
@@ -71,9 +68,11 @@ export function compatibleRoutes(services: Dependencies): Router {
       const form = formOf(request, response_format);
       const job = validated(parseCreateJobRequest({ type: jobType, input: { image_urls: [imageUrl(image)] } }));
       const { accountId } = callerOf(response);
-      waiting.begin(accountId, response);
+      const { holder, share } = admissionOf(response);
+      hold(services.shares.waiting, holder, response);
       const id = await acceptJob(services, response, job);
       releaseBody(request, response);
+      share.end();
       if (wantsAsync(request)) {
         const task = await findTask(db, accountId, id);
         if (!task) throw noSuch('job');
@@ -109,15 +108,16 @@ async function finishedTask(
   response: Response,
   id: string,
 ): Promise<TaskRow | 'closed' | undefined> {
-  const { accountId } = callerOf(response);
-  const watch = eventFeed.watch(accountId);
+  const caller = callerOf(response);
+  const watch = eventFeed.subscribe(caller);
   response.once('close', watch.close);
   try {
     for (;;) {
-      const task = await findTask(db, accountId, id);
+      const task = await findTask(db, caller.accountId, id);
       if (!task || isTerminal(task.status)) return task;
       if (response.closed || watch.isEnded) return 'closed';
       await watch.changed(maxPauseMs);
+      await nextTurn();
     }
   } finally {
     response.off('close', watch.close);
@@ -126,7 +126,7 @@ async function finishedTask(
 }
 
 async function sendModel(
-  { assetsUrl, files, slots }: Dependencies,
+  { assetsUrl, files, shares }: Dependencies,
   response: Response,
   task: TaskRow | undefined,
   form: Form,
@@ -140,7 +140,7 @@ async function sendModel(
   if (form === 'url') {
     return sendJson(response, 200, { id: task.id, created, data: [{ url: assetUrl(assetsUrl(), key) }] });
   }
-  await slots.files.run(callerOf(response).accountId, response, async () => {
+  await inTurn(shares.files, callerOf(response).accountId, response, async () => {
     const model = await files.assets.open(key);
     if (!model) throw new HttpError(404, 'not_found', 'The model is no longer stored');
     const { bytes, size } = model;

@@ -1,19 +1,23 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { isTerminal, Ulid } from '@gen3d/schema';
 import { type Request, type Response, Router } from 'express';
 import { z } from 'zod';
+import { nextTurn } from '../../base/next-turn.js';
+import { QuotaError, quotas } from '../../data/accounts/quotas.js';
 import { isUnavailable } from '../../data/db/unavailable.js';
 import { findTask } from '../../data/jobs/job-store.js';
 import { stateEvent, toTaskUpdated } from '../../data/jobs/task.js';
 import { endOfEvents, maxEventsRead, readEvents } from '../../data/webhooks/job-events.js';
 import { EventStream } from '../answers/event-stream.js';
-import { noSuch, validated } from '../answers/responses.js';
+import { noSuch, TooManyRequestsError, validated } from '../answers/responses.js';
 import { callerOf, refuseSandbox } from '../guards/auth.js';
+import { admissionOf, hold, inTurn } from '../guards/shares.js';
 import type { Services } from './services.js';
 
 // Streams the events of an account or of one job (docs/events.md). A stream continues after the event that the client
 // names in Last-Event-ID. An account's stream otherwise begins with the next event, and a job's with the first.
 
-type Dependencies = Pick<Services, 'db' | 'eventFeed' | 'assetsUrl' | 'log'>;
+type Dependencies = Pick<Services, 'db' | 'eventFeed' | 'assetsUrl' | 'log' | 'shares'>;
 
 const LastEventId = z.optional(Ulid);
 
@@ -56,25 +60,45 @@ interface StreamOptions {
   after: string;
 }
 
-/** Sends events until the client disconnects, the job has ended, or the account's streams must be opened again. */
+const retryAfterSeconds = 5;
+
+const tooManyStreams = () =>
+  new QuotaError(
+    `This account reads ${quotas.streams} event streams, which is its limit. Close one of them, or poll`,
+    retryAfterSeconds,
+  );
+
+/**
+ * Sends events until the client disconnects, the job has ended, or what admitted the client is not valid any more. Old
+ * events are read in turn with the lists of other accounts, and each full batch of them costs a token.
+ */
 async function stream(
-  { db, eventFeed, assetsUrl, log }: Dependencies,
+  { db, eventFeed, assetsUrl, log, shares }: Dependencies,
   response: Response,
   { accountId, jobId, after }: StreamOptions,
 ): Promise<void> {
-  const subscription = eventFeed.subscribe(accountId);
+  const { holder, share, takeToken } = admissionOf(response);
+  hold(shares.streams, holder, response, tooManyStreams);
+  // A stream is not a request in progress.
+  share.end();
+  const subscription = eventFeed.subscribe(callerOf(response));
   try {
     const output = new EventStream(response);
     response.once('close', () => subscription.close());
     for (let position = after; !output.isClosed && !subscription.isEnded; ) {
-      const events = await readEvents(db, accountId, { jobId, after: position });
+      await nextTurn();
+      const read = () => readEvents(db, accountId, { jobId, after: position });
+      const events = await inTurn(shares.lists, holder, response, read, { rests: true });
       for (const event of events) {
         await output.send(toTaskUpdated(event, assetsUrl()));
         if (output.isClosed) return;
         position = event.event_id;
         if (jobId !== undefined && isTerminal(event.status)) return output.end();
       }
-      if (events.length === maxEventsRead) continue;
+      if (events.length === maxEventsRead) {
+        await whenPermitted(takeToken);
+        continue;
+      }
       await subscription.changed(output.untilHeartbeat);
       if (output.untilHeartbeat > 0) continue;
       await output.heartbeat();
@@ -86,9 +110,21 @@ async function stream(
     output.end();
   } catch (error) {
     // The client notices, and connects again.
+    if (!response.destroyed && !isUnavailable(error)) log.error({ err: error }, 'an event stream failed');
     response.destroy();
-    if (!isUnavailable(error)) log.error({ err: error }, 'an event stream failed');
   } finally {
     subscription.close();
+  }
+}
+
+/** Takes a token as soon as there is one. */
+async function whenPermitted(takeToken: () => Promise<void>): Promise<void> {
+  for (;;) {
+    try {
+      return await takeToken();
+    } catch (error) {
+      if (!(error instanceof TooManyRequestsError)) throw error;
+      await pause(1_000 * error.retryAfterSeconds);
+    }
   }
 }

@@ -19,6 +19,7 @@ import { shareModel, unshareModel } from '../../data/jobs/shares.js';
 import { HttpError, noSuch, sendJson, validated } from '../answers/responses.js';
 import { callerOf, refuseSandbox } from '../guards/auth.js';
 import { jsonBody } from '../guards/json-body.js';
+import { inTurn } from '../guards/shares.js';
 import { streamJobEvents } from './events.js';
 import { samplerSettings } from './jobs.js';
 import type { Services } from './services.js';
@@ -59,7 +60,7 @@ function repeatKey(header: string | undefined): string | undefined {
 type Presented = Pick<Services, 'assetsUrl' | 'db' | 'jobEstimates' | 'jobStores'>;
 
 type Dependencies = Presented &
-  Pick<Services, 'bodyBudget' | 'cursors' | 'eventFeed' | 'files' | 'log' | 'slots' | 'onJobCanceled' | 'onJobCreated'>;
+  Pick<Services, 'cursors' | 'eventFeed' | 'files' | 'log' | 'shares' | 'onJobCanceled' | 'onJobCreated'>;
 
 /**
  * Serves the account's jobs with labels, and operations that the public API lacks (docs/job-list.md). Mounted at
@@ -94,7 +95,7 @@ function presenter({ assetsUrl, jobEstimates, jobStores, db }: Presented) {
 }
 
 function addReads(router: Router, services: Dependencies): void {
-  const { db, cursors, slots } = services;
+  const { db, cursors, shares } = services;
   const { present, find } = presenter(services);
   router.get('/', async (request, response) => {
     const asked = validated(GalleryQuery.safeParse(request.query), 'query');
@@ -104,13 +105,14 @@ function addReads(router: Router, services: Dependencies): void {
     const after = await cursors.read(accountId, cursor);
     const list = () => listGallery(db, accountId, { ...query, search, after });
     const count = async () => ({ counts: await countGallery(db, accountId, search) });
-    const { rows, more } = await slots.lists.run(accountId, response, list);
+    const inListTurn = <T>(work: () => Promise<T>) => inTurn(shares.lists, accountId, response, work, { rests: true });
+    const { rows, more } = await inListTurn(list);
     const last = rows.at(-1);
     const label = query.sort === 'name' ? last?.label_folded : undefined;
     sendJson(response, 200, {
       jobs: await Promise.all(rows.map(present)),
       ...(more && last ? { next_cursor: cursors.issue(accountId, last.id, label) } : {}),
-      ...(sandbox ? {} : await slots.lists.run(accountId, response, count)),
+      ...(sandbox ? {} : await inListTurn(count)),
     } satisfies GalleryPage);
   });
 
@@ -122,7 +124,7 @@ function addReads(router: Router, services: Dependencies): void {
 }
 
 function addChanges(router: Router, services: Dependencies): void {
-  const { db, log, files, onJobCanceled, slots } = services;
+  const { db, log, files, onJobCanceled, shares } = services;
   const { find } = presenter(services);
   for (const [path, hidden] of [
     ['/hide', true],
@@ -132,7 +134,7 @@ function addChanges(router: Router, services: Dependencies): void {
       const { task_ids } = validated(Selection.safeParse(request.body));
       const { accountId } = callerOf(response);
       const change = () => setHidden(db, accountId, task_ids, hidden);
-      const changed = await slots.changes.run(accountId, response, change);
+      const changed = await inTurn(shares.changes, accountId, response, change);
       sendJson(response, 200, { changed });
     });
   }
@@ -141,7 +143,7 @@ function addChanges(router: Router, services: Dependencies): void {
   router.route('/:id').delete(refuseSandbox, async (request, response) => {
     const { id } = request.params;
     const { accountId } = callerOf(response);
-    await slots.deletions.run(accountId, response, async () => {
+    await inTurn(shares.changes, accountId, response, async () => {
       const outcome = await deleteJob(db, id, currentTime(db), accountId);
       if (outcome === 'unknown') throw noSuch('job');
       if (outcome === 'in_progress') {
@@ -162,7 +164,7 @@ function addChanges(router: Router, services: Dependencies): void {
     const { accountId } = callerOf(response);
     const { id } = request.params;
     const cancel = () => cancelOwn(db, accountId, id, currentTime(db));
-    const { outcome, forgotten } = await slots.changes.run(accountId, response, cancel);
+    const { outcome, forgotten } = await inTurn(shares.changes, accountId, response, cancel);
     if (outcome === 'unknown') throw noSuch('job');
     if (outcome === 'too_late') {
       throw new HttpError(409, 'not_cancelable', 'The job is finished, and cannot be canceled');
@@ -189,13 +191,13 @@ function addSharing(router: Router, services: Presented): void {
   });
 }
 
-function addRetries(router: Router, { db, slots, jobStores, onJobCreated }: Dependencies): void {
+function addRetries(router: Router, { db, shares, jobStores, onJobCreated }: Dependencies): void {
   router.route('/:id/retry').post(refuseSandbox, async (request, response) => {
     const { traceId } = response.locals;
     const { accountId } = callerOf(response);
     const sampler = samplerSettings(request.get(samplerHeader));
     const key = repeatKey(request.get(repeatKeyHeader));
-    const retried = await slots.retries.run(accountId, response, () =>
+    const retried = await inTurn(shares.changes, accountId, response, () =>
       retryJob(jobStores, accountId, request.params.id, currentTime(db), { traceId, sampler, key }),
     );
     if (retried === 'unknown') throw noSuch('job');

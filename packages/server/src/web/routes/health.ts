@@ -34,9 +34,12 @@ async function isDiskFull(dataDir: string): Promise<boolean> {
  * status 503: a restart would not help.
  */
 export function health({ config, db, isReady }: Pick<Services, 'config' | 'db' | 'isReady'>): RequestHandler {
+  // Anyone may ask, as often as they like.
+  const runChecks = cached(() => Promise.all([withTimeout(ping(db)), isDiskFull(config.dataDir)]));
   return async (_request, response) => {
-    if (!(await withTimeout(ping(db)))) throw new DatabaseUnavailableError('the ping failed or timed out');
-    if (isReady()) sendJson(response, 200, { status: (await isDiskFull(config.dataDir)) ? 'disk full' : 'ok' });
+    const [isReached, isFull] = await runChecks();
+    if (!isReached) throw new DatabaseUnavailableError('the ping failed or timed out');
+    if (isReady()) sendJson(response, 200, { status: isFull ? 'disk full' : 'ok' });
     else sendJson(response, 503, { status: 'starting' });
   };
 }

@@ -65,7 +65,7 @@ export async function acceptJob(
 
 /** Serves `/v1/jobs` (docs/contract.md sections 4.1 to 4.3). */
 export function jobRoutes(
-  services: JobCreation & Pick<Services, 'cursors' | 'assetsUrl' | 'jobEstimates' | 'bodyBudget'>,
+  services: JobCreation & Pick<Services, 'cursors' | 'assetsUrl' | 'jobEstimates' | 'shares'>,
 ): Router {
   const { db, cursors, assetsUrl, jobEstimates } = services;
   const router = Router();

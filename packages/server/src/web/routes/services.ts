@@ -10,8 +10,7 @@ import type { RunnerBundles } from '../../work/bundles.js';
 import type { Cursors } from '../answers/cursors.js';
 import type { EventFeed } from '../answers/event-feed.js';
 import type { JobEstimates } from '../answers/job-estimates.js';
-import type { BodyBudget } from '../guards/body-budget.js';
-import type { createSlots } from '../guards/slots.js';
+import type { ServerShares } from '../guards/shares.js';
 import type { Metrics } from '../metrics.js';
 
 /** Everything that routes use. Each takes only its part. */
@@ -25,8 +24,7 @@ export interface Services {
   endpoints: Endpoints;
   eventFeed: EventFeed;
   files: JobFiles;
-  bodyBudget: BodyBudget;
-  slots: ReturnType<typeof createSlots>;
+  shares: ServerShares;
   metrics: Metrics;
   jobEstimates: JobEstimates;
   log: Logger;

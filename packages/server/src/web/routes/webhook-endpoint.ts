@@ -19,7 +19,7 @@ const notConfigured = (status: 404 | 409) =>
   new HttpError(status, 'not_configured', 'No webhook endpoint is configured; set one with PUT /v1/webhook-endpoint');
 
 /** Serves `/v1/webhook-endpoint` (docs/contract.md sections 4.5 to 4.9). */
-export function webhookEndpointRoutes(services: Pick<Services, 'db' | 'endpoints' | 'config' | 'bodyBudget'>): Router {
+export function webhookEndpointRoutes(services: Pick<Services, 'db' | 'endpoints' | 'config' | 'shares'>): Router {
   const { db, endpoints, config } = services;
   const router = Router();
   router.use(refuseSandbox);

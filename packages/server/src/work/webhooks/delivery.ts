@@ -2,6 +2,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { limits } from '@gen3d/schema';
 import type { Logger } from 'pino';
 import type { Dispatcher } from 'undici';
+import { nextTurn } from '../../base/next-turn.js';
+import { type Share, Shares } from '../../base/shares.js';
 import type { Db } from '../../data/db/database.js';
 import type { OutboxRow } from '../../data/db/tables.js';
 import { after, currentTime, type Time } from '../../data/db/time.js';
@@ -9,20 +11,22 @@ import { transaction } from '../../data/db/transaction.js';
 import { failureReason, isUnavailable } from '../../data/db/unavailable.js';
 import { logDelivery } from '../../data/webhooks/delivery-log.js';
 import type { Endpoints } from '../../data/webhooks/endpoints.js';
-import { accountsWithFailures, claimDeliveries, nextDue, postpone, settle } from '../../data/webhooks/outbox.js';
-import { noteOutcome } from '../../data/webhooks/pauses.js';
-import { DeliverySlots, type Outcome, type Slot } from './delivery-slots.js';
+import { claimDeliveries, nextDue, postpone, settle } from '../../data/webhooks/outbox.js';
+import { failingEndpoints, noteOutcome } from '../../data/webhooks/pauses.js';
 import { eventBody, postEvent } from './post-event.js';
 
 // Delivers the outbox. Each attempt leases its event, signs it with the endpoint's current secret, and waits 10 s for a
 // 2xx. A failed event is retried after 5 s, 5 min, 30 min, 2 h and 5 h, so that it survives a night's outage of the
 // receiver, and then becomes a dead letter. A slow receiver must not delay others, so each endpoint gets few of the 512
-// slots, and one that has failed for a day is paused.
+// concurrent deliveries. When all are taken, those that have waited for 2 s give way to endpoints with fewer; they are
+// repeated when their leases expire, and no attempt counts. An endpoint that has failed for a day is paused.
 
 /** A delivery takes at most 10 s to connect and 10 s for the response. The process must end before its lease does. */
 const leaseMs = 3 * limits.webhookTimeoutMs;
 /** Reading the outbox blocks the event loop; the pause after it is this many times as long as it took. */
 const pauseFactor = 4;
+/** Concurrent deliveries to an endpoint. */
+const maxPerAccount = 8;
 /** Maximum delay until events that other processes record are seen. */
 const pollMs = 1_000;
 /** Each retry delay varies by this fraction, to spread the retries of deliveries that failed at the same time. */
@@ -38,14 +42,14 @@ export interface DeliveryOptions {
   pingDelay: number;
   log: Logger;
   onOutcome: (outcome: 'delivered' | 'failed' | 'dead' | 'dropped') => void;
-  /** Default: 512 in total. */
-  slots?: DeliverySlots;
+  /** Concurrent deliveries. Each has its own connection. */
+  shares?: Shares;
 }
 
 /** Delivers the outbox: at least once, signed with the secret that is current at the time of each attempt. */
 export class Delivery {
   readonly #options: DeliveryOptions;
-  readonly #slots: DeliverySlots;
+  readonly #shares: Shares;
   readonly #maxDelayMs: number;
   readonly #inFlight = new Set<Promise<void>>();
   #timer: NodeJS.Timeout | undefined;
@@ -55,13 +59,11 @@ export class Delivery {
 
   constructor(options: DeliveryOptions) {
     this.#options = options;
-    this.#slots = options.slots ?? new DeliverySlots();
+    this.#shares = options.shares ?? new Shares({ total: 512, perHolder: maxPerAccount, giveWayAfterMs: 2_000 });
     this.#maxDelayMs = (1 + jitter) * 1_000 * Math.max(options.pingDelay, ...options.retryDelays);
   }
 
-  async start(): Promise<void> {
-    // Receivers that failed before this process started are probably still dead.
-    for (const accountId of await accountsWithFailures(this.#options.db)) this.#slots.assumeLate(accountId);
+  start(): void {
     this.#timer = setInterval(() => this.wake(), pollMs);
     this.wake();
   }
@@ -98,12 +100,19 @@ export class Delivery {
   async #poll(): Promise<void> {
     const { db } = this.#options;
     while (!this.#stopped) {
-      const now = Date.now();
-      // One event per account in each round, to keep an account with a backlog from taking the slots of others.
-      const chosen = new Map<number, Slot>();
+      await nextTurn();
+      // One event per account in each round, so that accounts take turns.
+      const chosen = new Map<number, { share: Share; abort: AbortController }>();
       const times = { now: currentTime(db), leaseMs, maxDelayMs: this.#maxDelayMs };
-      for (const { seq, account_id } of await nextDue(db, times)) {
-        if (this.#slots.isAvailable(account_id, now)) chosen.set(seq, this.#slots.take(account_id, now));
+      const due = await nextDue(db, times);
+      const accountIds = due.map(({ account_id }) => account_id);
+      const failing = await failingEndpoints(db, accountIds);
+      for (const { seq, account_id } of due) {
+        const abort = new AbortController();
+        // An endpoint that fails gets one delivery at a time.
+        const amount = failing.has(account_id) ? maxPerAccount : 1;
+        const share = this.#shares.take(account_id, amount, { giveWay: () => abort.abort() });
+        if (share) chosen.set(seq, { share, abort });
       }
       if (chosen.size === 0) return;
       try {
@@ -111,33 +120,32 @@ export class Delivery {
         // Another transaction has locked all of them. The next round would find the same events.
         if (claimed.length === 0) return;
         for (const row of claimed) {
-          const slot = chosen.get(row.seq);
-          if (!slot) continue;
+          const { share, abort } = chosen.get(row.seq) ?? {};
+          if (!share || !abort) continue;
           chosen.delete(row.seq);
-          this.#launch(row, slot);
+          this.#launch(row, share, abort.signal);
         }
       } finally {
-        for (const slot of chosen.values()) this.#slots.release(slot);
+        for (const { share } of chosen.values()) share.end();
       }
     }
   }
 
-  #launch(row: OutboxRow, slot: Slot): void {
-    const delivery = this.#deliver(row)
+  #launch(row: OutboxRow, share: Share, signal: AbortSignal): void {
+    const delivery = this.#deliver(row, signal)
       .catch((error: unknown) => {
         this.#options.log.error({ eventId: row.event_id, ...failureReason(error) }, 'webhook delivery was interrupted');
-        return undefined;
       })
-      .then((outcome) => {
+      .then(() => {
         this.#inFlight.delete(delivery);
-        this.#slots.release(slot, outcome);
+        share.end();
         this.wake();
       });
     this.#inFlight.add(delivery);
   }
 
-  /** Makes one attempt. Returns its outcome, or undefined if the endpoint was removed. */
-  async #deliver(row: OutboxRow): Promise<Outcome | undefined> {
+  /** Makes one attempt. */
+  async #deliver(row: OutboxRow, signal: AbortSignal): Promise<void> {
     const { db, endpoints, dispatcher, assetsUrl, retryDelays, log, onOutcome } = this.#options;
     const attempt = row.attempts + 1;
     const fields = {
@@ -151,10 +159,15 @@ export class Delivery {
     if (!endpoint) {
       await settle(db, row);
       onOutcome('dropped');
-      return undefined;
+      return;
     }
-    const exchange = await postEvent(endpoint, Buffer.from(JSON.stringify(eventBody(row, assetsUrl()))), dispatcher);
-    const { failure, tookMs } = exchange;
+    const body = Buffer.from(JSON.stringify(eventBody(row, assetsUrl())));
+    const exchange = await postEvent(endpoint, body, dispatcher, { signal });
+    const { failure } = exchange;
+    if (failure !== null && signal.aborted) {
+      log.info(fields, 'a webhook delivery gave way to those of other accounts; it is repeated');
+      return;
+    }
     const now = currentTime(db);
     const retry = failure === null ? undefined : retryAt(retryDelays, attempt, now);
     await transaction(db, async (trx) => {
@@ -171,7 +184,6 @@ export class Delivery {
       log.warn({ ...fields, failure }, 'webhook failed');
       onOutcome(retry === undefined ? 'dead' : 'failed');
     }
-    return { succeeded: failure === null, tookMs };
   }
 }
 

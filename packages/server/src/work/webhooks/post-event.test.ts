@@ -23,5 +23,6 @@ test.each([
   });
   const dispatcher = guardedAgent({ allowPrivateNetwork: true, connectTimeoutMs: 10_000 });
   onTestFinished(() => dispatcher.destroy());
-  expect(await postEvent({ url, secret: 'whsec_x' }, Buffer.from('{}'), dispatcher, timeoutMs)).toMatchObject(expected);
+  const exchange = await postEvent({ url, secret: 'whsec_x' }, Buffer.from('{}'), dispatcher, { timeoutMs });
+  expect(exchange).toMatchObject(expected);
 });

@@ -33,12 +33,12 @@ export function sign(secret: string, timestamp: string, body: Uint8Array): strin
   return `sha256=${createHmac('sha256', secret).update(`${timestamp}.`).update(body).digest('hex')}`;
 }
 
-/** Posts one signed delivery. Any 2xx status before the timeout is a success. */
+/** Posts one signed delivery. Any 2xx status before the timeout is a success. An aborted `signal` interrupts it. */
 export async function postEvent(
   endpoint: Endpoint,
   body: Buffer,
   dispatcher: Dispatcher,
-  timeoutMs: number = limits.webhookTimeoutMs,
+  { signal, timeoutMs = limits.webhookTimeoutMs }: { signal?: AbortSignal; timeoutMs?: number } = {},
 ): Promise<Exchange> {
   const startedAt = Date.now();
   const start = performance.now();
@@ -64,7 +64,7 @@ export async function postEvent(
       method: 'POST',
       headers,
       body: Readable.from(bodyOnceConnected()),
-      signal: timeout.signal,
+      signal: signal ? AbortSignal.any([signal, timeout.signal]) : timeout.signal,
       // A new connection: the receiver may close a kept one during the request, and reuse skips the address check.
       reset: true,
     });

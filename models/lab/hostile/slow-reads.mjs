@@ -1,9 +1,9 @@
-// Plays of `npm run bench hostile -- --reads SECONDS`: one or two members send one authenticated GET as fast as the rate limit permits, to a server whose database is 1 ms away.
+// Plays of `node models/lab/bench.mjs hostile --reads SECONDS`: one or two members send one authenticated GET as fast as the rate limit permits, to a server whose database is 1 ms away.
 import { once, setMaxListeners } from 'node:events';
 import { request } from 'node:http';
 import { connect, createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { portOf } from './requests.mjs';
+import { portOf } from '../../../scripts/bench/requests.mjs';
 
 const perSecond = 50;
 const newClientEveryMs = 200;

@@ -1,13 +1,13 @@
-// The hostile callers of `npm run bench hostile`, in a separate process. It starts when it receives its settings and
+// The hostile callers of `node models/lab/bench.mjs hostile`, in a separate process. It starts when it receives its settings and
 // reports when it receives the message `stop`.
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import { basename } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
-import { demoPhotos } from '../../repository.mjs';
+import { dataUri, portOf, retryAfterMs, serveImages } from '../../../scripts/bench/requests.mjs';
+import { demoPhotos } from '../../../scripts/repository.mjs';
 import { largeImages, noise } from './large-images.mjs';
-import { dataUri, portOf, retryAfterMs, serveImages } from './requests.mjs';
 
 /**
  * @typedef {object} Report
@@ -362,12 +362,12 @@ async function postOnce(caller, body) {
   }
 }
 
-/** Starts as many requests without a key as the server accepts connections, all from one address. */
+/** Keeps 500 requests without a key open, all from one address. A proxy refuses more: they are not the server's work. */
 function unfinishedSignIns() {
   const head = `POST /dashboard/api/session HTTP/1.1\r\nhost: ${hostname}:${port}\r\nsec-fetch-site: same-origin\r\n`;
   const use = (/** @type {import('node:net').Socket} */ socket) =>
     void socket.write(`${head}content-length: 9\r\n\r\n{`);
-  return keepOpen('unfinished sign-ins', 2_048, 500, use, process.platform === 'darwin' ? undefined : '127.0.0.2');
+  return keepOpen('unfinished sign-ins', 500, 100, use, process.platform === 'darwin' ? undefined : '127.0.0.2');
 }
 
 /** Searches the list of the test key's jobs for what it does not contain. */

@@ -1,13 +1,13 @@
 // The jobs of one account while other accounts and anonymous callers attack the server. Everything is on loopback.
 //
-//   npm run bench hostile                                 five minutes of attack, on SQLite
-//   npm run bench hostile -- --minutes 2 --database postgres
-//   npm run bench hostile -- --reads 120                 instead, each authenticated GET at 50/s for 120 s
-//   npm run bench hostile -- --lines 100000              instead, as many different request lines, and then the metrics
+//   node models/lab/bench.mjs hostile                                 five minutes of attack, on SQLite
+//   node models/lab/bench.mjs hostile --minutes 2 --database postgres
+//   node models/lab/bench.mjs hostile --reads 120                 instead, each authenticated GET at 50/s for 120 s
+//   node models/lab/bench.mjs hostile --lines 100000              instead, as many different request lines, and then the metrics
 //
 // A, which is four accounts, submits 200 URLs of hosts that never respond, B 300 photos, C 20 images of 100 megapixels, D,
 // four accounts again, jobs whose events go to names that cannot be resolved and to hosts that never respond.
-// hostile/callers.mjs lists the other callers. E submits one photo every 30 s and is measured. Exits with 1 when a figure exceeds its limit.
+// callers.mjs lists the other callers. E submits one photo every 30 s and is measured. Exits with 1 when a figure exceeds its limit.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -16,19 +16,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { Failed } from '../processes.mjs';
-import { demoPhotos, requireFrom } from '../repository.mjs';
-import { startThrowawayServer } from '../throwaway-server.mjs';
-import { quantile, row, sum } from './figures.mjs';
-import { largeImages } from './hostile/large-images.mjs';
-import { checkRecords } from './hostile/records.mjs';
-import { limits as lineLimits, playRequestLines } from './hostile/request-lines.mjs';
-import { call, portOf, serveImages } from './hostile/requests.mjs';
-import { silentNameServer } from './hostile/silent-name-server.mjs';
-import { playSlowReads, withLatency } from './hostile/slow-reads.mjs';
-import { nameOf, peakMemory, processTree, proportionalMemory } from './process-memory.mjs';
-import { seedJobs } from './searches.mjs';
-import { buildSources } from './sources.mjs';
+import { quantile, row, sum } from '../../../scripts/bench/figures.mjs';
+import { nameOf, peakMemory, processTree, proportionalMemory } from '../../../scripts/bench/process-memory.mjs';
+import { call, portOf, serveImages } from '../../../scripts/bench/requests.mjs';
+import { seedJobs } from '../../../scripts/bench/searches.mjs';
+import { buildSources } from '../../../scripts/bench/sources.mjs';
+import { Failed } from '../../../scripts/processes.mjs';
+import { demoPhotos, requireFrom } from '../../../scripts/repository.mjs';
+import { startThrowawayServer } from '../../../scripts/throwaway-server.mjs';
+import { largeImages } from './large-images.mjs';
+import { checkRecords } from './records.mjs';
+import { limits as lineLimits, playRequestLines } from './request-lines.mjs';
+import { silentNameServer } from './silent-name-server.mjs';
+import { playSlowReads, withLatency } from './slow-reads.mjs';
 
 /** @type {any} */
 const { sql } = requireFrom('server')('kysely');
@@ -63,7 +63,7 @@ const limits = {
 /**
  * Prints the section `Hostile callers` of docs/benchmarks.md.
  *
- * @param {import('../processes.mjs').AtEnd} atEnd
+ * @param {import('../../../scripts/processes.mjs').AtEnd} atEnd
  */
 export async function benchHostile(atEnd) {
   const { values } = parseArgs({
@@ -185,7 +185,7 @@ export async function benchHostile(atEnd) {
 /**
  * Prints how fast a new client is served while members send each authenticated GET 50 times a second.
  *
- * @param {import('../processes.mjs').AtEnd} atEnd
+ * @param {import('../../../scripts/processes.mjs').AtEnd} atEnd
  * @param {string} databaseKind
  * @param {number} seconds of each play
  * @param {string} [only] a part of the path of the GETs to play
@@ -244,7 +244,7 @@ async function benchReads(atEnd, databaseKind, seconds, only) {
 /**
  * Prints how long the metrics take after anybody has sent many different request lines.
  *
- * @param {import('../processes.mjs').AtEnd} atEnd
+ * @param {import('../../../scripts/processes.mjs').AtEnd} atEnd
  * @param {number} count
  */
 async function benchLines(atEnd, count) {
@@ -262,7 +262,7 @@ async function benchLines(atEnd, count) {
 /**
  * Starts the server with its accounts, and the receiver of the webhooks of E and B.
  *
- * @param {import('../processes.mjs').AtEnd} atEnd
+ * @param {import('../../../scripts/processes.mjs').AtEnd} atEnd
  * @param {string} databaseKind
  */
 async function startAll(atEnd, databaseKind) {
@@ -434,7 +434,7 @@ const noReads = () => ({ ms: [], refused: 0 });
 async function startCallers(url, accounts) {
   // In a session of its own, the unit by which Linux shares the CPU, and with a lower priority than the server: callers on
   // other machines would take none of the server's CPU time.
-  const child = fork(join(import.meta.dirname, 'hostile/callers.mjs'), { detached: true });
+  const child = fork(join(import.meta.dirname, 'callers.mjs'), { detached: true });
   const priority = `/proc/${child.pid}/autogroup`;
   if (existsSync(priority)) writeFileSync(priority, '5');
   /** @returns {Promise<any>} */
@@ -446,7 +446,7 @@ async function startCallers(url, accounts) {
   const { E: _, ...hostile } = Object.fromEntries(Object.entries(accounts).map(([name, { key }]) => [name, key]));
   child.send({ url, keys: hostile });
   await nextMessage();
-  /** @returns {Promise<import('./hostile/callers.mjs').Report>} */
+  /** @returns {Promise<import('./callers.mjs').Report>} */
   return () => {
     child.send('stop');
     return nextMessage();

@@ -1,7 +1,7 @@
 // Checks the database of a stopped server: no job is lost, and none is finished or charged twice.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { sum } from '../figures.mjs';
+import { sum } from '../../../scripts/bench/figures.mjs';
 
 /** The default number of images that are prepared concurrently: jobs of one account may overtake as many others. */
 const preparedConcurrently = 8;

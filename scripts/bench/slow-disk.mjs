@@ -1,6 +1,6 @@
 // One member's failing jobs, at the permitted rate, on a slow disk: how long new clients wait meanwhile. Linux, with `cc`.
 //
-//   node scripts/bench/hostile/slow-disk.mjs [--database URL] [--seconds 12]
+//   node scripts/bench/slow-disk.mjs [--database URL] [--seconds 12]
 //
 // The job's image URL has a private address, so each job costs the server a creation, two claims and an end, but no work.
 import { execFileSync } from 'node:child_process';
@@ -11,9 +11,9 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { main } from '../../processes.mjs';
-import { startThrowawayServer } from '../../throwaway-server.mjs';
-import { quantile, row } from '../figures.mjs';
+import { main } from '../processes.mjs';
+import { startThrowawayServer } from '../throwaway-server.mjs';
+import { quantile, row } from './figures.mjs';
 
 const createEveryMs = 20;
 const readEveryMs = 100;

@@ -1,12 +1,12 @@
-// `npm run bench hostile -- --lines COUNT`: anybody sends requests whose targets and methods all differ. Each of them could
+// `node models/lab/bench.mjs hostile --lines COUNT`: anybody sends requests whose targets and methods all differ. Each of them could
 // be a series of the metrics, which Prometheus reads every 15 s.
 import { once } from 'node:events';
 import { METHODS, request } from 'node:http';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Failed } from '../../processes.mjs';
-import { startThrowawayServer } from '../../throwaway-server.mjs';
-import { peakMemory } from '../process-memory.mjs';
+import { peakMemory } from '../../../scripts/bench/process-memory.mjs';
+import { Failed } from '../../../scripts/processes.mjs';
+import { startThrowawayServer } from '../../../scripts/throwaway-server.mjs';
 
 const connections = 16;
 const perConnection = 10;
@@ -42,7 +42,7 @@ const kinds = [
 ];
 
 /**
- * @param {import('../../processes.mjs').AtEnd} atEnd
+ * @param {import('../../../scripts/processes.mjs').AtEnd} atEnd
  * @param {number} count of request lines
  */
 export async function playRequestLines(atEnd, count) {

@@ -1,7 +1,7 @@
 // Images of 100 megapixels, in encodings that are cheap for the sender and expensive for the decoder.
 import { existsSync, mkdirSync, readFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
-import { requireFrom, root } from '../../repository.mjs';
+import { requireFrom, root } from '../../../scripts/repository.mjs';
 
 /** @type {typeof import('sharp').default} */
 const sharp = requireFrom('engine')('sharp');
