@@ -131,6 +131,21 @@ describe('a tool returns an error message', () => {
     expect(existsSync(path('stolen.glb'))).toBe(false);
   });
 
+  test('for a file next to the model that is a link out of the folder, or exists', async () => {
+    const { call } = await connectClient();
+    const { structuredContent } = await call('list', { status: 'SUCCEEDED', limit: 1 });
+    const { jobs } = structuredContent as { jobs: { task_id: string }[] };
+    const job_id = jobs[0]?.task_id;
+    await writeFile(path('outside.jpg'), 'precious');
+    await symlink(path('outside.jpg'), path('project', 'm-texture.jpg'));
+    await writeFile(path('project', 'n.mtl'), 'precious');
+    const outside = await call('download', { job_id, path: 'm.obj', overwrite: true });
+    expect(textOf(outside)).toMatch(/m-texture\.jpg is outside/);
+    expect(textOf(await call('download', { job_id, path: 'n.obj' }))).toMatch(/n\.mtl already exists\. Set overwrite/);
+    expect(await readFile(path('outside.jpg'), 'utf8')).toBe('precious');
+    expect(existsSync(path('project', 'm.obj'))).toBe(false);
+  });
+
   test('for a folder in place of a photo or a model, and for a pipe', async () => {
     execFileSync('mkfifo', [path('project', 'pipe')]);
     const { call } = await connectClient();

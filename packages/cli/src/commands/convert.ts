@@ -5,7 +5,7 @@ import { type ModelOptionTexts, modelFormats } from '@gen3d/convert/options';
 import { type Command, Option } from 'commander';
 import { UsageError } from '../exit/failure.js';
 import { hasCode } from '../files/system-errors.js';
-import { findTarget, stdoutPath } from '../files/target.js';
+import { isStdout, stdoutPath } from '../files/target.js';
 import { printModel, writeModel } from '../jobs/model-file.js';
 import { addModelOptions } from '../jobs/model-options.js';
 import { modelPath, planOutputs, unknownFormat } from '../jobs/output-file.js';
@@ -45,8 +45,7 @@ async function convert(
   if (argument !== undefined && given !== argument) {
     throw new UsageError(`The output is both ${argument} and ${given}. Pass one of them`);
   }
-  const isStdout = given !== undefined && (await findTarget(given)).kind === 'stdout';
-  const output = isStdout ? stdoutPath : given;
+  const output = given !== undefined && isStdout(given) ? stdoutPath : given;
   const named =
     output === stdoutPath ? 'glb' : modelFormats.find((format) => output?.toLowerCase().endsWith(`.${format}`));
   if (to !== undefined && named !== undefined && named !== to) {

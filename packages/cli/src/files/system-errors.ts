@@ -16,8 +16,7 @@ const reasons: Readonly<Record<string, string>> = {
   ENOENT: 'its folder does not exist',
   ELOOP: 'its links lead back to it',
   EPIPE: 'its reader has closed it',
-  ECONNREFUSED: 'no program listens on it',
-  EPROTOTYPE: 'it is a socket for datagrams',
+  ENXIO: 'no program reads it',
 };
 
 /** Returns the end of a sentence with "because": what the system's error means, or its own text. */

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Stats } from 'node:fs';
-import { access, constants, readlink, realpath, rm, stat, writeFile } from 'node:fs/promises';
+import { access, constants, lstat, realpath, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { UsageError } from '../exit/failure.js';
 import { shownName } from '../terminal/terminal.js';
@@ -9,90 +9,40 @@ import { hasCode, systemReason } from './system-errors.js';
 /** As an output path, this stands for stdout. */
 export const stdoutPath = '-';
 
+/** Whether an output path is stdout, which must then not also get the path of the written file. */
+export const isStdout = (path: string): boolean => path === stdoutPath || path === '/dev/stdout';
+
 /**
- * Where an output path leads. Links are followed: content goes where a link points, and the link stays. A stream is a
- * device, a FIFO, a socket or a descriptor such as `/dev/fd/3`, which gets the content and is never replaced.
+ * Where an output path leads. A file's path is free of links: its content is replaced where a link points, and the link
+ * stays. What exists and is neither a file nor a folder, such as a device or a pipe, is opened and written.
  */
-export type Target = { readonly path: string } & (
-  | { readonly kind: 'new' | 'stdout' }
-  | { readonly kind: 'file' | 'folder' | 'stream'; readonly stats: Stats }
-);
+export type Target =
+  | { readonly path: string; readonly kind: 'new' }
+  | { readonly path: string; readonly kind: 'file' | 'folder' | 'other'; readonly stats: Stats };
 
 /** @throws {UsageError} if nothing can be written there, such as when the name is too long */
 export async function findTarget(path: string): Promise<Target> {
-  if (path === stdoutPath) return { kind: 'stdout', path };
   try {
-    const real = await followLinks(path);
-    const stats = await stat(real).catch((error: unknown) => {
-      if (hasCode(error, 'ENOENT')) return undefined;
-      throw error;
-    });
-    if (!stats) return { kind: 'new', path: real };
-    if (stats.isDirectory()) return { kind: 'folder', path: real, stats };
-    if (await isStdout(stats)) return { kind: 'stdout', path: stdoutPath };
-    return { kind: stats.isFile() && !isDescriptor(resolve(real)) ? 'file' : 'stream', path: real, stats };
+    const stats = await stat(path);
+    if (stats.isDirectory()) return { kind: 'folder', path, stats };
+    return stats.isFile() ? { kind: 'file', path: await realpath(path), stats } : { kind: 'other', path, stats };
   } catch (cause) {
-    if (cause instanceof UsageError) throw cause;
-    throw cannotWrite(path, systemReason(cause), cause);
+    if (!hasCode(cause, 'ENOENT')) throw cannotWrite(path, systemReason(cause), cause);
   }
-}
-
-/** More hops than any file system follows. */
-const maxHops = 40;
-
-/**
- * Follows links to the path of a file, which need not exist. Stops at a descriptor, because its link may name something
- * that has no path.
- */
-export async function followLinks(path: string): Promise<string> {
-  let current = path;
-  for (let hop = 0; hop <= maxHops; hop += 1) {
-    if (isDescriptor(resolve(current))) return current;
-    let link: string;
-    try {
-      link = await readlink(current);
-    } catch {
-      // Not a link, or missing. `stat` reports all other errors.
-      return current;
-    }
-    current = resolve(await realpath(dirname(current)), link);
-  }
-  throw cannotWrite(path, 'its links lead back to it');
-}
-
-const isDescriptor = (path: string) => /^\/(dev|proc\/(self|thread-self|\d+))\/fd\/\d+$/.test(path);
-
-/** Whether a file is this process's stdout, which must not also get the path of the written file. */
-async function isStdout(stats: Stats): Promise<boolean> {
-  // Not `fstat`: after one of a pipe, Node 20 fails to import packages that are links. Windows has no such path.
-  const stdout = await stat('/dev/fd/1').catch(() => undefined);
-  // Many programs share a device such as /dev/null.
-  const isShared = stats.isCharacterDevice() && !process.stdout.isTTY;
-  return stdout?.ino === stats.ino && stdout.dev === stats.dev && !isShared;
+  if (await lstat(path).catch(() => undefined)) throw cannotWrite(path, 'it is a link to a file that does not exist');
+  return { kind: 'new', path: resolve(path) };
 }
 
 /** @throws {UsageError} if the target is a folder, a file that must not be overwritten, or not writable */
 export async function requireWritable(path: string, target: Target, force: boolean): Promise<void> {
-  switch (target.kind) {
-    case 'stdout':
-      return;
-    case 'folder':
-      throw new UsageError(`${shownName(path)} is a folder. Choose another path`);
-    case 'new':
-      return requireWritableFolder(dirname(target.path));
-    case 'stream':
-      if (target.stats.isBlockDevice()) throw cannotWrite(path, 'it is a disk');
-      return requireAccess(path, target.path);
-    case 'file':
-      if (!force) throw existsError(path);
-      // Root may write to a file that its owner has made read-only.
-      if ((target.stats.mode & 0o222) === 0) throw cannotWrite(path, 'it is read-only');
-      return requireAccess(path, target.path);
-  }
-}
-
-async function requireAccess(path: string, real: string): Promise<void> {
-  await access(real, constants.W_OK).catch((cause: unknown) => {
+  if (target.kind === 'new') return requireWritableFolder(dirname(target.path));
+  const { kind, stats } = target;
+  if (kind === 'folder') throw new UsageError(`${shownName(path)} is a folder. Choose another path`);
+  if (kind === 'file' && !force) throw existsError(path);
+  // Root may write to a file that its owner has made read-only.
+  if (kind === 'file' && (stats.mode & 0o222) === 0) throw cannotWrite(path, 'it is read-only');
+  if (stats.isBlockDevice()) throw cannotWrite(path, 'it is a disk');
+  await access(target.path, constants.W_OK).catch((cause: unknown) => {
     throw cannotWrite(path, systemReason(cause), cause);
   });
 }

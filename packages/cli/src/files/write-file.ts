@@ -1,30 +1,24 @@
-import { constants, open, type Stats } from 'node:fs';
-import { chmod, chown, link, rename, rm, truncate, writeFile } from 'node:fs/promises';
-import { connect, Socket } from 'node:net';
+import { constants, type Stats } from 'node:fs';
+import { chmod, chown, link, open, rename, rm, truncate, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { finished } from 'node:stream/promises';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { promisify } from 'node:util';
 import { exitCode, Failed } from '../exit/failure.js';
-import { say, shownName } from '../terminal/terminal.js';
+import { shownName } from '../terminal/terminal.js';
 import { hasCode, systemReason } from './system-errors.js';
-import { draftIn, existsError, findTarget, requireWritable } from './target.js';
+import { draftIn, existsError, findTarget, isStdout, requireWritable } from './target.js';
 
-// Every file that a command writes for its user goes through `writeOutput`. A new file appears complete or not at all.
-// A replaced file keeps its mode, its owner and all its names; links stay; and a device, FIFO or socket gets the content.
-// `requireWritable` checks before a job is created what can be checked without the content.
+// Every file that a command writes for its user goes through `writeOutput`. A new file appears complete or not at all. A
+// replaced file keeps its mode, its owner and all its names, and links stay. What exists and is not a regular file is
+// opened and written. `requireWritable` checks before a job is created what can be checked without the content.
 
 interface WriteFileOptions {
   /** Replaces an existing file. */
   readonly force?: boolean | undefined;
   /** The permissions of the file. Default: those of the file that is replaced, or the usual ones. */
   readonly mode?: number | undefined;
-  /** Ends the wait for the reader of a FIFO. */
-  readonly signal?: AbortSignal | undefined;
 }
 
 /**
- * Writes a file, or to stdout or a stream.
+ * Writes a file, or to stdout for `-`.
  *
  * @throws {UsageError} if the file exists and `force` is not set, or the path is that of a folder
  * @throws {Failed} if the system refuses, with the reason
@@ -32,23 +26,16 @@ interface WriteFileOptions {
 export async function writeOutput(
   path: string,
   content: Uint8Array,
-  { force = false, mode, signal }: WriteFileOptions = {},
+  { force = false, mode }: WriteFileOptions = {},
 ): Promise<void> {
+  if (isStdout(path)) return new Promise((resolve) => process.stdout.write(content, () => resolve()));
   const target = await findTarget(path);
   try {
-    switch (target.kind) {
-      case 'stdout':
-        return await new Promise((resolve) => process.stdout.write(content, () => resolve()));
-      case 'stream':
-        return await writeToStream(target.path, target.stats, content, signal);
-      case 'new':
-        return await create(target.path, content, mode);
-      default:
-        await requireWritable(path, target, force);
-        await replace(target.path, content, { ...target.stats, ...(mode !== undefined && { mode }) });
-    }
+    if (target.kind === 'new') return await create(target.path, content, mode);
+    await requireWritable(path, target, force);
+    if (target.kind === 'other') await writeInto(path, content);
+    else await replace(target.path, content, { ...target.stats, ...(mode !== undefined && { mode }) });
   } catch (cause) {
-    signal?.throwIfAborted();
     if (hasCode(cause, 'EEXIST')) throw existsError(path);
     if (!(cause instanceof Error && 'syscall' in cause)) throw cause;
     throw new Failed(exitCode.failed, `Cannot write ${shownName(path)}, because ${systemReason(cause)}`, { cause });
@@ -67,6 +54,16 @@ async function create(path: string, content: Uint8Array, mode?: number): Promise
       await rename(draft, path);
     }
   });
+}
+
+async function writeInto(path: string, content: Uint8Array): Promise<void> {
+  // Fails unless a program reads the pipe. A blocking open would prevent this process from exiting after Ctrl-C.
+  const pipe = await open(path, constants.O_WRONLY | constants.O_NONBLOCK);
+  try {
+    await writeFile(path, content);
+  } finally {
+    await pipe.close();
+  }
 }
 
 type FileFacts = Pick<Stats, 'mode' | 'uid' | 'gid' | 'nlink'>;
@@ -103,39 +100,5 @@ async function withDraft<T>(
     return await use(draft);
   } finally {
     await rm(draft, { force: true });
-  }
-}
-
-async function writeToStream(path: string, stats: Stats, content: Uint8Array, signal?: AbortSignal): Promise<void> {
-  if (stats.isSocket()) return send(connect(path), content, signal);
-  if (stats.isFIFO()) {
-    const fd = await openFifo(path, signal);
-    return send(new Socket({ fd, readable: false, writable: true }), content, signal);
-  }
-  // Appends, because a descriptor may be a file that a shell has opened.
-  await writeFile(path, content, { flag: constants.O_WRONLY | constants.O_APPEND });
-}
-
-const readerPollMs = 100;
-
-/** Waits until a program reads the FIFO. A blocking open would prevent this process from exiting after Ctrl-C. */
-async function openFifo(path: string, signal: AbortSignal | undefined): Promise<number> {
-  for (let attempt = 0; ; attempt += 1) {
-    try {
-      return await promisify(open)(path, constants.O_WRONLY | constants.O_NONBLOCK);
-    } catch (error) {
-      if (!hasCode(error, 'ENXIO')) throw error;
-    }
-    if (attempt === 0) say(`Waiting for a program that reads ${shownName(path)}`);
-    await sleep(readerPollMs, undefined, { signal });
-  }
-}
-
-async function send(socket: Socket, content: Uint8Array, signal?: AbortSignal): Promise<void> {
-  try {
-    socket.end(content);
-    await finished(socket, { readable: false, ...(signal && { signal }) });
-  } finally {
-    socket.destroy();
   }
 }

@@ -1,5 +1,5 @@
 import { type Gen3d, NotFoundError, type Task } from '@gen3d/sdk';
-import { exitCode, Failed, Interrupted } from '../exit/failure.js';
+import { exitCode, Failed } from '../exit/failure.js';
 import { writeOutput } from '../files/write-file.js';
 import { shellWord } from '../terminal/format.js';
 import { nextCommand } from '../terminal/next-command.js';
@@ -45,13 +45,12 @@ export async function downloadModel(
 ): Promise<WrittenModel> {
   const content = await client.download(task, { asset, signal });
   try {
-    if (asset === 'thumbnail') await writeOutput(path, content, { force: options.force, signal });
-    else return await writeModel(path, content, { ...options, signal });
+    if (asset === 'thumbnail') await writeOutput(path, content, { force: options.force });
+    else return await writeModel(path, content, options);
   } catch (error) {
     if (!(error instanceof Error)) throw error;
     const output = asset === 'thumbnail' ? '--thumbnail -o OTHER.jpg' : '-o OTHER.glb';
     const hint = `The model is finished. To download to another path: \`${nextCommand(`download ${shellWord(task.task_id)} ${output}`)}\``;
-    if (error instanceof Interrupted) throw new Interrupted(hint);
     throw new Failed(exitCode.failed, `${error.message}. ${hint}`, { cause: error });
   }
   return { bytes: content.length, notes: [] };

@@ -2,7 +2,7 @@ import { basename, dirname, extname, join } from 'node:path';
 import type { ModelContent, PrintCheck } from '@gen3d/convert';
 import type { ModelOptionTexts } from '@gen3d/convert/options';
 import { UsageError } from '../exit/failure.js';
-import { stdoutPath } from '../files/target.js';
+import { isStdout } from '../files/target.js';
 import { writeOutput } from '../files/write-file.js';
 import { print, say, shownName } from '../terminal/terminal.js';
 import { readModelOptions } from './model-options.js';
@@ -12,8 +12,6 @@ export interface WriteOptions extends ModelOptionTexts {
   readonly force?: boolean | undefined;
   /** The path of the GLB, or a name for it in errors. */
   readonly source?: string;
-  /** Ends the wait for the reader of a FIFO. */
-  readonly signal?: AbortSignal;
 }
 
 export interface WrittenModel {
@@ -34,19 +32,19 @@ export interface WrittenModel {
 export async function writeModel(
   path: string,
   glb: Uint8Array,
-  { force = false, source, signal, ...options }: WriteOptions = {},
+  { force = false, source, ...options }: WriteOptions = {},
 ): Promise<WrittenModel> {
   const { files, notes, printCheck } = await convert(path, glb, source, options);
   const sourceIds = await idsOf(source === undefined ? [] : [source]);
   // All of them, before the first is written.
   for (const file of files) await requireOutput(file.path, { force, sourceIds });
-  for (const file of files) await writeOutput(file.path, file.bytes, { force, signal });
+  for (const file of files) await writeOutput(file.path, file.bytes, { force });
   return { bytes: files.reduce((size, { bytes }) => size + bytes.length, 0), notes, printCheck };
 }
 
 /** Prints the path of a written model, unless stdout has the model itself, and what there is to say about it. */
 export function printModel(path: string, written: Pick<WrittenModel, 'notes'>): void {
-  if (path !== stdoutPath) print(shownName(path));
+  if (!isStdout(path)) print(shownName(path));
   sayNotes(written);
 }
 
@@ -60,7 +58,7 @@ async function convert(
   source: string | undefined,
   texts: ModelOptionTexts,
 ): Promise<Omit<WrittenModel, 'bytes'> & { files: { path: string; bytes: Uint8Array }[] }> {
-  const format = path === stdoutPath ? 'glb' : formatOf(path);
+  const format = isStdout(path) ? 'glb' : formatOf(path);
   const options = readModelOptions(texts, format);
   // A model from the server needs no check, and the packages for it take time to load.
   const isChecked = source === undefined;

@@ -5,7 +5,7 @@ import { companionNames, type ModelFormat, type ModelOptionTexts, modelFormats }
 import { makeFolder } from '@gen3d/engine/files';
 import { fileNameOf } from '@gen3d/schema/rules';
 import { UsageError } from '../exit/failure.js';
-import { fileId, findTarget, requireWritable, stdoutPath, type Target } from '../files/target.js';
+import { fileId, findTarget, isStdout, requireWritable, stdoutPath, type Target } from '../files/target.js';
 import { shownName } from '../terminal/terminal.js';
 import { readModelOptions } from './model-options.js';
 import { isDataUri, isUrl, labelOf } from './photo-input.js';
@@ -79,12 +79,12 @@ export async function planOutputs(
   { output, force, json, open, ...options }: Omit<ResultOptions, 'wait'>,
   sources: readonly string[] = [],
 ): Promise<string[]> {
-  const given = output === undefined ? undefined : await findTarget(output);
-  if (given?.kind === 'stdout') {
+  if (output !== undefined && isStdout(output)) {
     requireFreeStdout(names.length, json === true || open === true);
     if (readModelOptions(options, 'glb').lod) throw new UsageError('--lod writes several files. Pass a path with -o');
     return [stdoutPath];
   }
+  const given = output ? await findTarget(output) : undefined;
   const { paths, folder } = outputPaths(names, output, given);
   const files = paths.map((path) => [path, ...companionsOf(path, options)]);
   // Created before the files are checked, but left only if they can be written.
@@ -110,7 +110,7 @@ export async function planOutputs(
 }
 
 /** Returns the paths of the files that are written next to a model: those of an OBJ, and further levels of detail. */
-function companionsOf(path: string, texts: ModelOptionTexts): string[] {
+export function companionsOf(path: string, texts: ModelOptionTexts = {}): string[] {
   if (isJpeg(path)) return [];
   const format = formatOf(path);
   const name = basename(path, extname(path));
@@ -178,7 +178,7 @@ function outputPaths(names: readonly string[], output: string | undefined, given
   const wantsFolder = names.length > 1 || output.endsWith('/') || output.endsWith(sep) || given?.kind === 'folder';
   if (wantsFolder) return { paths: names.map((name) => join(output, basename(name))), folder: output };
   if (!isJpeg(names[0] ?? '')) formatOf(output);
-  else if (given?.kind !== 'stream') requireJpegName(output);
+  else if (given?.kind !== 'other') requireJpegName(output);
   return { paths: [output] };
 }
 

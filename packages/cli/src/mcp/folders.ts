@@ -2,7 +2,7 @@ import { realpath, stat } from 'node:fs/promises';
 import systemPath, { basename, dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { UsageError } from '../exit/failure.js';
-import { followLinks } from '../files/target.js';
+import { findTarget } from '../files/target.js';
 
 /**
  * Limits an assistant to folders in which it may read photos and write models. It may follow instructions from
@@ -42,11 +42,11 @@ export class Folders {
     const folder = await realpath(dirname(absolute)).catch((cause: unknown) => {
       throw new UsageError(`The folder of ${path} does not exist. Create it first`, { cause });
     });
-    const real = await followLinks(join(folder, basename(absolute)));
-    this.#requireInside(path, real);
-    const existing = await stat(real).catch(() => undefined);
-    if (existing?.isDirectory()) throw new UsageError(`${path} is a folder. Pass the path of a file to write`);
-    return real;
+    const target = await findTarget(join(folder, basename(absolute)));
+    this.#requireInside(path, target.path);
+    if (target.kind === 'folder') throw new UsageError(`${path} is a folder. Pass the path of a file to write`);
+    if (target.kind === 'other') throw new UsageError(`${path} is not a file. Pass the path of a file to write`);
+    return target.path;
   }
 
   #absolute(path: string): string {

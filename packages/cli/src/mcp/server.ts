@@ -8,7 +8,7 @@ import { z } from 'zod';
 import { type ServerOptions, withClient } from '../connection/client.js';
 import { failureOf, UsageError } from '../exit/failure.js';
 import { downloadModel } from '../jobs/job.js';
-import { extensions, formatOf, requireJpegName } from '../jobs/output-file.js';
+import { companionsOf, extensions, formatOf, requireJpegName } from '../jobs/output-file.js';
 import { isDataUri, isUrl, labelOf, photoInput } from '../jobs/photo-input.js';
 import type { Folders } from './folders.js';
 
@@ -169,8 +169,10 @@ function addDownload(server: McpServer, options: ServerOptions, folders: Folders
         // The errors of `downloadModel` name options of the command line.
         if (asset === 'glb') formatOf(target);
         else requireJpegName(target);
-        if (!overwrite && existsSync(target)) {
-          throw new UsageError(`${target} already exists. Set overwrite to replace it, or choose another path`);
+        for (const file of [target, ...companionsOf(target)]) {
+          await folders.future(file);
+          if (overwrite || !existsSync(file)) continue;
+          throw new UsageError(`${file} already exists. Set overwrite to replace it, or choose another path`);
         }
         const job = await client.jobs.retrieve(job_id, { signal: stop });
         const { bytes, notes } = await downloadModel(client, job, target, { asset, force: overwrite, signal: stop });

@@ -24,7 +24,7 @@ export function addListen(webhook: Command): void {
     .description(
       'With --forward-to, get the events of this account from the server, sign them with a secret that is printed, ' +
         'and post them to your receiver, until Ctrl-C. This needs neither a webhook endpoint nor a tunnel. ' +
-        'In a terminal, press Enter to send failed events again, or the last event if none has failed.\n' +
+        'Each event is posted once, and the response is printed.\n' +
         'Without it, receive the deliveries to the webhook endpoint, verify their signatures and print them. ' +
         'The server delivers only to https URLs: run a tunnel to --port, and pass its URL to `gen3d webhook set`.',
     )
@@ -37,7 +37,8 @@ export function addListen(webhook: Command): void {
     .option('--port <port>', 'port to listen on; 0 for any free port', port, 8788)
     .option(
       '--secret <secret>',
-      "the signing secret, or NEW,OLD; default: GEN3D_WEBHOOK_SECRET, otherwise a secret that belongs to the API key and stays the same (with --forward-to) or the endpoint's current secret",
+      'the signing secret, or NEW,OLD; default: GEN3D_WEBHOOK_SECRET, otherwise a secret that belongs to the API key ' +
+        "and stays the same (with --forward-to) or the endpoint's current secret",
       notEmpty,
     )
     .option('--json', 'print each event as received, one per line')
