@@ -4,9 +4,9 @@ import packageJson from '../package.json' with { type: 'json' };
 import { addAdmin } from './commands/admin/admin.js';
 import { addBalance } from './commands/balance.js';
 import { addCancel } from './commands/cancel.js';
-import { addCompletion } from './commands/completion.js';
+import { addCompletion } from './commands/completion/completion.js';
 import { addConvert } from './commands/convert.js';
-import { addCreate } from './commands/create.js';
+import { addCreate } from './commands/create/create.js';
 import { addDelete } from './commands/delete.js';
 import { addDoctor } from './commands/doctor/doctor.js';
 import { addDownload } from './commands/download.js';
@@ -14,10 +14,10 @@ import { addGet } from './commands/get.js';
 import { addList } from './commands/list.js';
 import { addLogin, addLogout } from './commands/login.js';
 import { addMcp } from './commands/mcp.js';
-import { addModels } from './commands/models.js';
+import { addModels } from './commands/models/models.js';
 import { addRetry } from './commands/retry.js';
 import { addServe, addWorker } from './commands/serve.js';
-import { addWatch } from './commands/watch.js';
+import { addWatch } from './commands/watch/watch.js';
 import { addWebhook } from './commands/webhook/webhook.js';
 import { exitCode, failureOf, Interrupted } from './exit/failure.js';
 import { addServerOptions } from './server-options.js';
@@ -126,10 +126,10 @@ async function addSettings(command: Command): Promise<void> {
   if (settings) await addServerOptions(command, settings === 'all' ? undefined : settings);
 }
 
-/** Declares the command line with all options of all commands, for documentation and completion. */
-export async function completeProgram(): Promise<Command> {
+/** Declares the command line with all options of all commands, or of those with these names. */
+export async function completeProgram(names?: readonly string[]): Promise<Command> {
   const gen3d = program();
-  for (const command of gen3d.commands) await addSettings(command);
+  for (const command of gen3d.commands) if (!names || names.includes(command.name())) await addSettings(command);
   return gen3d;
 }
 

@@ -1,10 +1,11 @@
 import { spawnSync } from 'node:child_process';
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { completeProgram } from '../src/program.js';
 import { inheritedOptions } from '../src/terminal/help.js';
-import { discPng, testFolder } from './run.js';
+import { bin, discPng, testFolder } from './run.js';
 
 const allCommands = (command: Command): Command[] => [command, ...command.commands.flatMap(allCommands)];
 const pathOf = (command: Command): string => `${command.parent ? `${pathOf(command.parent)} ` : ''}${command.name()}`;
@@ -57,6 +58,9 @@ const isInstalled = (shell: string) => {
   return installed;
 };
 
+/** The scripts run `gen3d`, which is a function of the shells here. */
+const command = `'${process.execPath}' '${bin}'`;
+
 /** The command line up to the cursor, the required completions, and the forbidden ones. */
 const cases: [string, string, string[], string[]][] = [
   ['commands', 'gen3d ', ['create', 'watch', 'completion'], ['account']],
@@ -88,11 +92,12 @@ const complete: Record<string, (line: string) => Promise<string[]>> = {
   // Like readline, splits words at = and offers files if the function returns nothing and allows it.
   async bash(line) {
     const program = `
+      gen3d() { ${command} "$@"; }
       source completion.bash
       compopt() { [[ $* == *+o* ]] && files=no; }
       files=yes
       COMP_LINE=$1 COMP_POINT=\${#1} COMP_WORDS=("\${@:2}") COMP_CWORD=$(($# - 2))
-      _gen3d gen3d "\${COMP_WORDS[COMP_CWORD]}" "\${COMP_WORDS[COMP_CWORD - 1]}"
+      _gen3d
       ((\${#COMPREPLY[@]})) && printf '%s\\n' "\${COMPREPLY[@]}"
       ((\${#COMPREPLY[@]} == 0)) && [[ $files == yes ]] && compgen -f -- "\${COMP_WORDS[COMP_CWORD]}"
       exit 0`;
@@ -105,21 +110,21 @@ const complete: Record<string, (line: string) => Promise<string[]>> = {
     return (await run('bash', ['--norc', '-c', program, 'bash', line, ...words])).stdout.split('\n');
   },
   async fish(line) {
-    const program = 'source completion.fish; complete --do-complete=$argv[1]';
+    const program = `function gen3d; ${command} $argv; end; source completion.fish; complete --do-complete=$argv[1]`;
     const { stdout } = await run('fish', ['--no-config', '-c', program, line]);
     return stdout.split('\n').map((offered) => (offered.split('\t')[0] ?? '').replace('--status=', ''));
   },
   // Runs zsh on a pseudo-terminal, with a compadd that also records the completions.
   async zsh(line) {
     await Promise.all(['offered', 'finished'].map((name) => rm(path(name), { force: true })));
-    return (await run('zsh', ['-f', '-c', zshCapture, 'zsh', line])).stdout.split('\n');
+    return (await run('zsh', ['-f', '-c', zshCapture, 'zsh', line, command])).stdout.split('\n');
   },
 };
 
 const zshCapture = String.raw`
   zmodload zsh/zpty || exit 9
   zpty shell zsh -f -i
-  zpty -w shell "cd ${'$'}{(q)PWD}; autoload -Uz compinit; compinit -u -D; source completion.zsh; unset zle_bracketed_paste"
+  zpty -w shell "cd ${'$'}{(q)PWD}; autoload -Uz compinit; compinit -u -D; gen3d() { $2 \"\$@\" }; source completion.zsh; unset zle_bracketed_paste"
   zpty -w shell 'compadd() {
     local -a found
     if [[ ${'$'}{@[1,(i)(-|--)]} != *-(O|A|D)\ * ]]; then
@@ -136,6 +141,14 @@ const zshCapture = String.raw`
 
 /** Removes the quoting of spaces and the slash of folders. */
 const plain = (offered: string) => offered.trim().replaceAll('\\', '').replace(/\/$/, '');
+
+test.skipIf(!isInstalled('bash'))('bash does not evaluate the words before the cursor', async () => {
+  await writeFile(path('precious'), 'content');
+  await complete.bash!('gen3d list > precious ');
+  await complete.bash!('gen3d create $(>evil) ');
+  expect(await readFile(path('precious'), 'utf8')).toBe('content');
+  expect(existsSync(path('evil'))).toBe(false);
+});
 
 describe.each(['bash', 'zsh', 'fish'])('%s', (shell) => {
   test.skipIf(!isInstalled(shell)).each(cases)('completes %s', async (_, line, required, forbidden) => {

@@ -6,7 +6,6 @@ import { fileURLToPath } from 'node:url';
 import { settings } from '@gen3d/server';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { type CommandSyntax, syntaxOf } from '../src/completion/syntax.js';
 import { completeProgram } from '../src/program.js';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
@@ -39,7 +38,7 @@ test('all settings in deployment files exist', () => {
 });
 
 describe('commands in deployment files', async () => {
-  const syntax: CommandSyntax[] = syntaxOf(await completeProgram());
+  const program = await completeProgram();
   const commands: [string, readonly string[]][] = [
     ...[...read('Dockerfile').matchAll(/^CMD (.*)$/gm)].map(([, args = '']): [string, string[]] => [
       'Dockerfile',
@@ -56,14 +55,14 @@ describe('commands in deployment files', async () => {
   expect(commands.length).toBeGreaterThan(4);
 
   test.each(commands)('%s: gen3d %o is valid', (_, [name = '', ...args]) => {
-    const command = syntax.find(({ path }) => path.join(' ') === name);
+    const command = program.commands.find((one) => one.name() === name);
     expect(command?.options.length).toBeGreaterThan(0);
     for (let index = 0; index < args.length; index += 1) {
-      const option = command?.options.find(({ names }) => names.includes(args[index] ?? ''));
+      const option = command?.options.find(({ short, long }) => [short, long].includes(args[index]));
       expect(option, args[index]).toBeDefined();
-      if (option?.value === undefined) continue;
+      if (!option?.required) continue;
       index += 1;
-      if (Array.isArray(option.value)) expect(option.value).toContain(args[index]);
+      if (option.argChoices) expect(option.argChoices).toContain(args[index]);
       else expect(args[index]).toMatch(/^[^-]/);
     }
   });
