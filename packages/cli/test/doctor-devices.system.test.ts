@@ -79,7 +79,7 @@ test('doctor --json has the same devices and the installed bundles, and continue
     {
       topic: 'profile',
       level: 'problem',
-      text: expect.stringMatching(/profile\.json is damaged\. Delete it and run `gen3d login`$/),
+      text: expect.stringMatching(/profile\.json is damaged\. Correct it, or rename it and run `gen3d login`$/),
     },
   ]);
   expect({ code, healthy }).toEqual({ code: 1, healthy: false });

@@ -518,7 +518,7 @@ describe('a damaged profile', () => {
   test.each(Object.entries(profiles))('%s fails with its path', async (_, profile) => {
     await writeFile(path('config', 'profile.json'), profile);
     const { code, stderr } = await gen3d(['list'], { env: noServer });
-    expect(stderr).toMatch(/^error: .*profile\.json is damaged\. Delete it and run `gen3d login`\n$/);
+    expect(stderr).toMatch(/^error: .*profile\.json is damaged\. Correct it, or rename it and run `gen3d login`\n$/);
     expect(code).toBe(2);
   });
 });

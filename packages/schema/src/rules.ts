@@ -12,7 +12,7 @@ export { limits } from './limits.js';
 export * from './real-size.js';
 export * from './response-checks.js';
 export * from './sampler.js';
-export { escapeHtml, oneLine } from './text.js';
+export { escapeHtml, oneLine, trimmed } from './text.js';
 export * from './view-side.js';
 export * from './warnings.js';
 export * from './webhooks.js';

@@ -18,6 +18,12 @@ export function quoted(text: string): string {
   return start.length < text.length ? `${start}…` : text;
 }
 
+/** Removes what editors and shells leave around a value: white space, line ends, a byte order mark, and quotes. */
+export function trimmed(text: string): string {
+  const bare = text.trim();
+  return /^(["'])(.*)\1$/s.exec(bare)?.[2]?.trim() ?? bare;
+}
+
 /** Escapes text for HTML or XML, including the values of attributes. */
 export const escapeHtml = (text: string): string =>
   text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);

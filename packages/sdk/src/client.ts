@@ -1,7 +1,7 @@
 import type { Balance, Task, TaskUpdatedEvent } from '@gen3d/schema';
-import { having } from '@gen3d/schema/rules';
+import { having, trimmed } from '@gen3d/schema/rules';
 import { type RequestOptions, withDeadline } from './deadline.js';
-import { variable, withoutQuotes } from './environment.js';
+import { variable } from './environment.js';
 import { AuthenticationError, InvalidRequestError, RequestTimeoutError, WaitTimeoutError } from './errors.js';
 import { type EventsOptions, readEvents } from './event-stream.js';
 import type { ImageInput } from './image-input.js';
@@ -77,7 +77,7 @@ export class Gen3d {
    * @throws {InvalidRequestError} if `baseUrl` is not an http(s) URL, or has credentials, a query or a fragment
    */
   constructor(options: Gen3dOptions = {}) {
-    const apiKey = withoutQuotes((options.apiKey ?? variable('GEN3D_API_KEY') ?? '').trim());
+    const apiKey = trimmed(options.apiKey ?? variable('GEN3D_API_KEY') ?? '');
     if (!apiKey) throw new AuthenticationError('forbidden', 'The API key is missing. Pass apiKey or set GEN3D_API_KEY');
     // Headers accept only these characters, and fetch's own error would quote the key.
     if (!/^[\x21-\x7e]+$/.test(apiKey)) {

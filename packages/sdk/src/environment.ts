@@ -1,3 +1,5 @@
+import { trimmed } from '@gen3d/schema/rules';
+
 interface FileSystem {
   stat(path: string | URL): Promise<{ size: number; isFile(): boolean }>;
   readFile(path: string | URL): Promise<Uint8Array>;
@@ -12,10 +14,7 @@ interface Process {
 const currentProcess = () => (globalThis as { process?: Process }).process;
 
 /** Reads an environment variable. Undefined if it is unset or empty, or if the platform has none. */
-export const variable = (name: string): string | undefined => currentProcess()?.env?.[name] || undefined;
-
-/** Removes the quotes that `docker --env-file` and some other readers of variables keep. */
-export const withoutQuotes = (text: string): string => /^(["'])(.*)\1$/s.exec(text)?.[2]?.trim() ?? text;
+export const variable = (name: string): string | undefined => trimmed(currentProcess()?.env?.[name] ?? '') || undefined;
 
 /**
  * Returns the file functions of Node, Bun and Deno, or undefined in browsers and on edge platforms.

@@ -1,6 +1,5 @@
 import type { WebhookEvent } from '@gen3d/schema';
-import { having, signatureHeader, timestampHeader } from '@gen3d/schema/rules';
-import { withoutQuotes } from './environment.js';
+import { having, signatureHeader, timestampHeader, trimmed } from '@gen3d/schema/rules';
 import { Gen3dError } from './errors.js';
 import { bytesIn, isBlob, isWebStream } from './realms.js';
 
@@ -180,7 +179,7 @@ export function secretsOf(secret: unknown): [string, ...string[]] {
   if (list.some((item) => typeof item === 'object' && item !== null)) {
     throw new TypeError('The webhook secret must be text. Convert it: String(secret)');
   }
-  const secrets = list.map((item) => (typeof item === 'string' ? withoutQuotes(item.trim()) : ''));
+  const secrets = list.map((item) => (typeof item === 'string' ? trimmed(item) : ''));
   const [first, ...others] = secrets;
   // Otherwise, every delivery would look forged.
   if (!first || secrets.includes('')) {

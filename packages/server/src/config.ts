@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { meshDefaults } from '@gen3d/engine/bundles';
-import { limits, oneLine, publicTestKey, quoted } from '@gen3d/schema';
+import { limits, oneLine, publicTestKey, quoted, trimmed } from '@gen3d/schema';
 import { z } from 'zod';
 import { ConfigError, errorMessage } from './base/errors.js';
 import { maxUsd } from './base/money.js';
@@ -16,10 +16,18 @@ import { type BundleChoice, bundleChoicePath, readBundleChoice } from './chosen-
 
 /** Returns the platform's folder for application data. */
 export function defaultDataDir(env: NodeJS.ProcessEnv = process.env, platform = process.platform): string {
-  const home = homedir();
-  if (platform === 'win32') return join(env.LOCALAPPDATA || join(home, 'AppData', 'Local'), 'gen3d', 'Data');
-  if (platform === 'darwin') return join(home, 'Library', 'Application Support', 'gen3d');
-  return join(env.XDG_DATA_HOME || join(home, '.local', 'share'), 'gen3d');
+  if (platform === 'win32') return join(env.LOCALAPPDATA || join(home(), 'AppData', 'Local'), 'gen3d', 'Data');
+  if (platform === 'darwin') return join(home(), 'Library', 'Application Support', 'gen3d');
+  return join(env.XDG_DATA_HOME || join(home(), '.local', 'share'), 'gen3d');
+}
+
+/** Users of containers, build sandboxes and batch systems may have neither HOME nor an entry in the list of users. */
+function home(): string {
+  try {
+    return homedir();
+  } catch (cause) {
+    throw new ConfigError('This user has no home folder. Set HOME or GEN3D_DATA_DIR', { cause });
+  }
 }
 
 const flag = z.union([z.boolean(), z.stringbool()], { error: 'must be true or false' });
@@ -321,10 +329,16 @@ export const settings: readonly Setting[] = (Object.keys(Config.shape) as Settin
 
 function readConfigFile(path: string): Record<string, unknown> {
   const unusable = (reason: string) => new ConfigError(`Cannot use the config file ${path}: ${reason}`);
+  let text = '';
   let content: unknown;
   try {
-    content = JSON.parse(readFileSync(path, 'utf8'));
+    // Without a byte order mark.
+    text = readFileSync(path, 'utf8').trim();
+    content = JSON.parse(text);
   } catch (cause) {
+    const hasComment = /^\s*(\/\/|\/\*|#)/m.test(text);
+    if (hasComment) throw unusable('JSON has no comments. Remove them');
+    if (/,\s*[}\]]/.test(text)) throw unusable('JSON has no comma after the last entry. Remove it');
     throw unusable(errorMessage(cause));
   }
   if (typeof content !== 'object' || content === null || Array.isArray(content)) throw unusable('not a JSON object');
@@ -380,15 +394,16 @@ export function loadConfig(
   env: NodeJS.ProcessEnv = process.env,
   file?: Readonly<Record<string, unknown>>,
 ): Config {
-  const configPath = typeof flags.config === 'string' ? flags.config : env.GEN3D_CONFIG;
+  const configPath = typeof flags.config === 'string' ? flags.config : trimmed(env.GEN3D_CONFIG ?? '');
   const values: Record<string, unknown> = {
-    dataDir: defaultDataDir(env),
     ...(file ?? (configPath ? readConfigFile(configPath) : {})),
   };
   for (const { key, variable } of settings) {
-    if (env[variable]) values[key] = env[variable];
+    const text = trimmed(env[variable] ?? '');
+    if (text !== '') values[key] = text;
     if (flags[key] !== undefined) values[key] = flags[key];
   }
+  values.dataDir ??= defaultDataDir(env);
   if (isS3Url(String(values.assets)))
     values.s3Endpoint ??= env.AWS_ENDPOINT_URL_S3 || env.AWS_ENDPOINT_URL || undefined;
   const input = { ...chosenIn(String(values.dataDir)), ...values };

@@ -7,12 +7,12 @@ import type { Command } from 'commander';
 import { chooseServer, isLocal, requireReachable, type ServerOptions, withClient } from '../connection/client.js';
 import { hasInstallation, requireInstallation } from '../connection/installation.js';
 import {
+  changeProfile,
   profilePath,
   readProfile,
   requireWritableProfile,
   withoutKey,
   withServer,
-  writeProfile,
 } from '../connection/profile.js';
 import { exitCode, Failed, Interrupted, UsageError } from '../exit/failure.js';
 import { serverConfig } from '../server-options.js';
@@ -56,7 +56,8 @@ async function login(command: Command): Promise<void> {
   const apiKey = given ?? (await createKey(config, baseUrl, options.account));
   // `createKey` has checked that the server uses this data directory.
   const dataDir = given === undefined ? config.dataDir : profile.servers[baseUrl]?.dataDir;
-  await writeProfile(withServer(profile, baseUrl, { apiKey, ...(dataDir !== undefined && { dataDir }) }));
+  const server = { apiKey, ...(dataDir !== undefined && { dataDir }) };
+  await changeProfile((profile) => withServer(profile, baseUrl, server));
   say(`Logged in to ${baseUrl}. The key is stored in ${profilePath()}`);
 }
 
@@ -117,7 +118,7 @@ async function logout(options: ServerOptions): Promise<void> {
   const profile = await readProfile();
   const baseUrl = chooseServer(options, profile);
   if (!profile.servers[baseUrl]?.apiKey) return say(`No API key is stored for ${baseUrl}`);
-  await writeProfile(withoutKey(profile, baseUrl));
+  await changeProfile((profile) => withoutKey(profile, baseUrl));
   say(`Removed the key for ${baseUrl}. It remains valid until the operator runs \`gen3d admin key revoke\``);
 }
 

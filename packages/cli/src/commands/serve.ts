@@ -3,7 +3,7 @@ import type { Config, Server } from '@gen3d/server';
 import type { Command } from 'commander';
 import { recommendation } from '../bundles/bundle-offers.js';
 import { healthOf } from '../connection/client.js';
-import { emptyProfile, readProfile, urlOf, withServer, writeProfile } from '../connection/profile.js';
+import { changeProfile, emptyProfile, readProfile, urlOf, withServer } from '../connection/profile.js';
 import { errorMessage, explainListening, UsageError } from '../exit/failure.js';
 import { aborted, exitSoon, interruptible } from '../exit/interruption.js';
 import { configReader, serverConfig } from '../server-options.js';
@@ -11,6 +11,7 @@ import { shellWord, table } from '../terminal/format.js';
 import { nextCommand } from '../terminal/next-command.js';
 import { paint, say } from '../terminal/terminal.js';
 import { cpuName } from './doctor/devices.js';
+import { memoryFinding } from './doctor/installation.js';
 
 export function addServe(program: Command): void {
   program
@@ -35,6 +36,8 @@ async function serve(command: Command): Promise<void> {
     const server = await start(config, { stdout, reloadConfig }).catch((error: unknown) => {
       throw explainListening(error, 'gen3d serve', { ...config, flags: '--' }, metricsListener(config));
     });
+    const memory = memoryFinding();
+    if (memory.level !== 'ok' && config.workers > 0) say(`warning: The memory may not suffice: ${memory.text}`);
     // The key is stored before the ready line, because scripts may run `gen3d create` as soon as it appears.
     const hasStoredKey = await storeKey(server.url, config.dataDir, server.bootstrap?.apiKey);
     const isForPeople = isLogForPeople(config);
@@ -108,10 +111,11 @@ async function acceptsKey(baseUrl: string, apiKey: string): Promise<boolean> {
  */
 async function storeKey(url: string, dataDir: string, newKey: string | undefined): Promise<boolean> {
   try {
-    const profile = await readProfile();
-    const known = Object.values(profile.servers).find((server) => server.dataDir === dataDir);
-    const apiKey = newKey ?? known?.apiKey;
-    await writeProfile(withServer(profile, url, { ...(apiKey !== undefined && { apiKey }), dataDir }));
+    let apiKey = newKey;
+    await changeProfile((profile) => {
+      apiKey ??= Object.values(profile.servers).find((server) => server.dataDir === dataDir)?.apiKey;
+      return withServer(profile, url, { ...(apiKey !== undefined && { apiKey }), dataDir });
+    });
     return apiKey !== undefined;
   } catch (error) {
     say(`warning: Could not write the profile: ${errorMessage(error)}`);

@@ -6,6 +6,7 @@ import { duration } from '../terminal/format.js';
 import { nextCommand } from '../terminal/next-command.js';
 import { say } from '../terminal/terminal.js';
 import { isServerStarting, maxStartMs, type Profile, readProfile } from './profile.js';
+import { variable } from './variable.js';
 
 /** Every command that uses a server has these options. */
 export interface ServerOptions {
@@ -17,7 +18,7 @@ export interface ServerOptions {
  * Chooses the server: from the flag, the variable, the profile or the default. The URL does not end in `/` or `/v1`.
  */
 export function chooseServer(options: ServerOptions, { current }: Pick<Profile, 'current'>): string {
-  const url = options.baseUrl ?? (process.env.GEN3D_BASE_URL || undefined) ?? current ?? defaultBaseUrl;
+  const url = options.baseUrl ?? variable('GEN3D_BASE_URL') ?? current ?? defaultBaseUrl;
   try {
     return new Gen3d({ apiKey: 'none', baseUrl: url }).baseUrl;
   } catch (cause) {
@@ -27,7 +28,7 @@ export function chooseServer(options: ServerOptions, { current }: Pick<Profile, 
 
 /** Chooses the API key for the server. Never uses a profile's key for another server. */
 export const chooseKey = (options: ServerOptions, profile: Profile, baseUrl: string): string | undefined =>
-  options.apiKey ?? (process.env.GEN3D_API_KEY || undefined) ?? profile.servers[baseUrl]?.apiKey;
+  options.apiKey ?? variable('GEN3D_API_KEY') ?? profile.servers[baseUrl]?.apiKey;
 
 /**
  * Runs a command with a client, and with a signal that Ctrl-C aborts.
@@ -181,7 +182,7 @@ function unreachableError(baseUrl: string, cause?: Gen3dError): Gen3dError {
 /** Says that requests use the proxy in HTTPS_PROXY or HTTP_PROXY, or why Node ignores it. Empty if none is set. */
 function proxyHint(baseUrl: string): string {
   const name = baseUrl.startsWith('https:') ? 'HTTPS_PROXY' : 'HTTP_PROXY';
-  const isSet = [name, name.toLowerCase()].some((variable) => process.env[variable]);
+  const isSet = [name, name.toLowerCase()].some((either) => variable(either));
   const isSupported = process.allowedNodeEnvironmentFlags.has('--use-env-proxy');
   if (!isSet) return '';
   if (isSupported && process.env.NODE_USE_ENV_PROXY === '1') return `. Requests go through the proxy in ${name}`;

@@ -1,12 +1,13 @@
-import { readFile } from 'node:fs/promises';
-import { uptime } from 'node:os';
+import { readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { homedir, uptime } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { makeFolder } from '@gen3d/engine/files';
-import envPaths from 'env-paths';
 import { UsageError } from '../exit/failure.js';
 import { hasCode, systemReason } from '../files/system-errors.js';
 import { findTarget, requireWritable } from '../files/target.js';
 import { writeOutput } from '../files/write-file.js';
+import { variable } from './variable.js';
 
 /** A server for which this machine has an API key, or which runs on it. */
 export interface KnownServer {
@@ -34,7 +35,23 @@ export interface Profile {
 export const emptyProfile: Profile = { servers: {} };
 
 /** Returns the platform's folder for configuration, unless GEN3D_CONFIG_DIR sets another one. */
-const folder = () => process.env.GEN3D_CONFIG_DIR || envPaths('gen3d', { suffix: '' }).config;
+function folder(): string {
+  const { platform } = process;
+  const chosen = variable('GEN3D_CONFIG_DIR');
+  if (chosen !== undefined) return chosen;
+  if (platform === 'win32') return join(variable('APPDATA') ?? join(home(), 'AppData', 'Roaming'), 'gen3d', 'Config');
+  if (platform === 'darwin') return join(home(), 'Library', 'Preferences', 'gen3d');
+  return join(variable('XDG_CONFIG_HOME') ?? join(home(), '.config'), 'gen3d');
+}
+
+/** Users of containers, build sandboxes and batch systems may have neither HOME nor an entry in the list of users. */
+function home(): string {
+  try {
+    return homedir();
+  } catch (cause) {
+    throw new UsageError('This user has no home folder. Set HOME or GEN3D_CONFIG_DIR', { cause });
+  }
+}
 
 export const profilePath = (): string => join(folder(), 'profile.json');
 
@@ -48,8 +65,9 @@ export async function readProfile(): Promise<Profile> {
     if (hasCode(error, 'ENOENT')) return emptyProfile;
     throw error;
   }
-  const profile = parse(text);
-  if (!profile) throw new UsageError(`${path} is damaged. Delete it and run \`gen3d login\``);
+  // Without the byte order mark of some editors.
+  const profile = parse(text.trim());
+  if (!profile) throw new UsageError(`${path} is damaged. Correct it, or rename it and run \`gen3d login\``);
   return profile;
 }
 
@@ -84,7 +102,7 @@ const isKnownServer = (value: unknown): value is KnownServer =>
  */
 export async function announceStart(): Promise<void> {
   try {
-    await writeProfile({ ...(await readProfile()), starting: process.pid, startingSince: Date.now() });
+    await changeProfile((profile) => ({ ...profile, starting: process.pid, startingSince: Date.now() }));
   } catch {
     // `serve` reports a profile that cannot be written.
   }
@@ -125,12 +143,38 @@ export async function requireWritableProfile(): Promise<void> {
   }
 }
 
-/** Replaces the file atomically. Only its owner can read it, because it contains keys. */
-export async function writeProfile(profile: Profile): Promise<void> {
+/**
+ * Replaces the file atomically. Only its owner can read it, because it contains keys. A lock file keeps other processes from
+ * changing it between the read and the write, which would lose their keys.
+ */
+export async function changeProfile(change: (profile: Profile) => Profile): Promise<void> {
   const path = profilePath();
   await makeFolder(folder(), 0o700);
-  const text = `${JSON.stringify(profile, undefined, 2)}\n`;
-  await writeOutput(path, new TextEncoder().encode(text), { force: true, mode: 0o600 });
+  const lock = `${path}.lock`;
+  await acquire(lock);
+  try {
+    const text = `${JSON.stringify(change(await readProfile()), undefined, 2)}\n`;
+    await writeOutput(path, new TextEncoder().encode(text), { force: true, mode: 0o600 });
+  } finally {
+    await rm(lock, { force: true });
+  }
+}
+
+/** A change takes milliseconds. A lock file of this age is from a process that was killed. */
+const maxLockMs = 10_000;
+const lockPollMs = 25;
+
+async function acquire(lock: string): Promise<void> {
+  for (;;) {
+    try {
+      return await writeFile(lock, '', { flag: 'wx' });
+    } catch (error) {
+      if (!hasCode(error, 'EEXIST')) throw error;
+    }
+    const lockedSince = (await stat(lock).catch(() => undefined))?.mtimeMs ?? Date.now();
+    if (Math.abs(Date.now() - lockedSince) > maxLockMs) await rm(lock, { force: true });
+    else await sleep(lockPollMs);
+  }
 }
 
 /** Adds a server to the profile and makes it the default. */

@@ -132,19 +132,30 @@ const explainedErrors: ReadonlySet<string> = new Set([
   'StorageUnavailableError',
 ]);
 
+const localDisk =
+  'SQLite does not work on most network and FUSE file systems. Put --data-dir on a local disk (--assets may stay where ' +
+  'they are), or use --database postgres://…';
+
 /** Advice about failed statements that are not bugs, by the start of SQLite's or PostgreSQL's error code. */
 const databaseRemedies: Readonly<Record<string, string>> = {
   SQLITE_FULL: 'Free some disk space, then try again',
   SQLITE_READONLY:
     'Check that this user owns the database files and their folder, and that the disk is not mounted read-only',
   SQLITE_CORRUPT: 'The file is damaged. Restore a backup',
+  SQLITE_IOERR: localDisk,
+  SQLITE_PROTOCOL: localDisk,
   // PostgreSQL's disk_full.
   '53100': "Free some space on PostgreSQL's disk, then try again",
 };
 
 function databaseRemedy(error: unknown): string | undefined {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  return Object.entries(databaseRemedies).find(([start]) => code.startsWith(start))?.[1];
+  // The code may be that of the cause: a failed migration says which.
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    const code = 'code' in cause ? String(cause.code) : '';
+    const remedy = Object.entries(databaseRemedies).find(([start]) => code.startsWith(start))?.[1];
+    if (remedy !== undefined) return remedy;
+  }
+  return undefined;
 }
 
 /** Whether the error's message explains the failure, as those of the operating system do. Other errors are bugs. */

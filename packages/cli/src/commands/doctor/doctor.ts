@@ -1,5 +1,5 @@
 import { access, constants, stat } from 'node:fs/promises';
-import { arch, platform, release, totalmem } from 'node:os';
+import { arch, platform, release } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { InstalledBundle } from '@gen3d/engine/bundles';
 import type { Config } from '@gen3d/server';
@@ -17,6 +17,7 @@ import { deviceTable, type FoundDevice, findDevices } from './devices.js';
 import {
   diskFinding,
   type Finding,
+  memoryFinding,
   nativeFindings,
   note,
   ok,
@@ -24,9 +25,6 @@ import {
   problem,
   sandboxFinding,
 } from './installation.js';
-
-// The peak of one job, plus the API and the operating system.
-const recommendedMemory = 4 * 1024 ** 3;
 
 export function addDoctor(program: Command): void {
   program
@@ -74,16 +72,13 @@ async function doctor(command: Command): Promise<void> {
 function machineFindings(): Finding[] {
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
   const supported = major > 20 || (major === 20 && minor >= 19);
-  // The limit of a container. Zero, or more than the physical memory, means unlimited.
-  const memory = Math.min(totalmem(), process.constrainedMemory() || totalmem());
-  const size = `${bytes(memory)}, ${bytes(process.availableMemory())} available`;
   return [
     ok('gen3d', packageJson.version),
     supported
       ? ok('node', process.versions.node)
       : problem('node', `${process.versions.node}. gen3d requires 20.19 or later`),
     ok('system', `${platform()} ${release()} ${arch()}`),
-    memory >= recommendedMemory ? ok('memory', size) : note('memory', `${size}. 4 GB are recommended`),
+    memoryFinding(),
   ];
 }
 

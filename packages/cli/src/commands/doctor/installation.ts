@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { statfs } from 'node:fs/promises';
 import { createServer } from 'node:net';
+import { totalmem } from 'node:os';
 import type { Config } from '@gen3d/server';
 import { errorMessage } from '../../exit/failure.js';
 import { bytes } from '../../terminal/format.js';
@@ -21,6 +22,17 @@ export const problem = finding('problem');
 
 // Enough for the networks of `models pull triposr`, and some hundred models of 1 to 3 MB.
 const recommendedDisk = 2e9;
+
+// The peak of one job, plus the API and the operating system.
+const recommendedMemory = 4 * 1024 ** 3;
+
+/** Compares the memory of this machine, or of its container, with what the shipped network needs. */
+export function memoryFinding(): Finding {
+  // The limit of a container. Zero, or more than the physical memory, means unlimited.
+  const memory = Math.min(totalmem(), process.constrainedMemory() || totalmem());
+  const size = `${bytes(memory)}, ${bytes(process.availableMemory())} available`;
+  return memory >= recommendedMemory ? ok('memory', size) : note('memory', `${size}. 4 GB are recommended`);
+}
 
 /** Loads SQLite, sharp and onnxruntime. */
 export async function nativeFindings(): Promise<Finding[]> {
