@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Stats } from 'node:fs';
 import { access, constants, lstat, realpath, rm, stat, writeFile } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { dirname, join } from 'node:path';
 import { UsageError } from '../exit/failure.js';
 import { shownName } from '../terminal/terminal.js';
 import { hasCode, systemReason } from './system-errors.js';
@@ -30,7 +30,7 @@ export async function findTarget(path: string): Promise<Target> {
     if (!hasCode(cause, 'ENOENT')) throw cannotWrite(path, systemReason(cause), cause);
   }
   if (await lstat(path).catch(() => undefined)) throw cannotWrite(path, 'it is a link to a file that does not exist');
-  return { kind: 'new', path: resolve(path) };
+  return { kind: 'new', path };
 }
 
 /** @throws {UsageError} if the target is a folder, a file that must not be overwritten, or not writable */

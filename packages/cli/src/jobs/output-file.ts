@@ -8,7 +8,7 @@ import { UsageError } from '../exit/failure.js';
 import { fileId, findTarget, isStdout, requireWritable, stdoutPath, type Target } from '../files/target.js';
 import { shownName } from '../terminal/terminal.js';
 import { readModelOptions } from './model-options.js';
-import { isDataUri, isUrl, labelOf } from './photo-input.js';
+import { isDataUri, isFile, isUrl, labelOf } from './photo-input.js';
 
 /** Commands that wait for a job and may write its model have these options. */
 export interface ResultOptions extends ModelOptionTexts {
@@ -141,8 +141,6 @@ export async function idsOf(sources: readonly string[]): Promise<ReadonlySet<str
 }
 
 const nameOf = (source = '') => (isDataUri(source) ? 'A data URI' : shownName(source));
-
-const isFile = (source: string) => source !== '-' && !isUrl(source) && !isDataUri(source);
 
 function requireFreeStdout(results: number, isUsed: boolean): void {
   if (results > 1) throw new UsageError(`-o - writes one model to stdout, not ${results}. Pass a folder with -o`);

@@ -5,6 +5,7 @@ import { basename } from 'node:path';
 import { addAbortSignal } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import {
+  certificateProblem,
   describeFileType,
   isPhotoType,
   labelOfUrl,
@@ -19,6 +20,7 @@ import { shownName } from '../terminal/terminal.js';
 
 export const isUrl = (image: string): boolean => /^https?:\/\//i.test(image);
 export const isDataUri = (image: string): boolean => /^data:/i.test(image);
+export const isFile = (image: string): boolean => image !== '-' && !isUrl(image) && !isDataUri(image);
 
 /** Labels a photo's job with the name of its file, or the last part of its URL. Undefined for stdin and data URIs. */
 export function labelOf(image: string): string | undefined {
@@ -27,9 +29,13 @@ export function labelOf(image: string): string | undefined {
   return (URL.canParse(image) ? labelOfUrl(image) : null) ?? undefined;
 }
 
+/** Matches the paths of URLs whose format the server does not decode, and the SDK converts. */
+const clientFormats = /\.(heic|heif|tiff?)$/i;
+
 /**
  * Converts an argument of `create` to an input of the SDK, which scales large photos and converts other formats.
- * Fetches URLs of this machine and its network, which the server must not or cannot fetch.
+ * Fetches URLs of this machine and its network, which the server must not or cannot fetch, and of formats that only clients
+ * convert.
  *
  * @throws {UsageError} if a URL is not valid or cannot be fetched, or a file is not a photo
  */
@@ -37,7 +43,8 @@ export async function photoInput(image: string, signal: AbortSignal): Promise<Im
   if (isDataUri(image)) return image;
   if (isUrl(image)) {
     const url = photoUrl(image);
-    return (await isOnPrivateNetwork(url)) ? photoFile(image, await fetchPhoto(url, signal)) : image;
+    const isFetchedHere = clientFormats.test(url.pathname) || (await isOnPrivateNetwork(url));
+    return isFetchedHere ? photoFile(image, await fetchPhoto(url, signal)) : image;
   }
   if (image === '-') return photoFile('stdin', await buffer(addAbortSignal(signal, process.stdin)));
   await requirePhotoFile(image);
@@ -54,6 +61,14 @@ export function photoUrl(image: string): URL {
   throw new UsageError(
     `${shownName(image)} is not a valid URL. Pass the path of a photo, an http(s) URL, or - for stdin`,
   );
+}
+
+/** Explains why a path leads to no file. Arguments that are not UTF-8 reach Node with this character in their place. */
+export function missingFile(path: string, cause: unknown): UsageError {
+  const problem = path.includes('\uFFFD')
+    ? 'does not exist, or its name is not valid UTF-8. Rename the file'
+    : 'does not exist. Pass the path of a photo, an http(s) URL, or - for stdin';
+  return new UsageError(`${shownName(path)} ${problem}`, { cause });
 }
 
 /** @throws {UsageError} if a file is not a photo */
@@ -113,10 +128,10 @@ async function isOnPrivateNetwork({ hostname }: URL): Promise<boolean> {
 async function fetchPhoto(url: URL, signal: AbortSignal): Promise<Uint8Array> {
   const response = await fetch(url, { signal }).catch((cause: unknown) => {
     signal.throwIfAborted();
-    const { message } = cause instanceof Error && cause.cause instanceof Error ? cause.cause : (cause as Error);
-    throw new UsageError(`Cannot fetch ${url.href}: ${message}. Check the URL, and that its server is running`, {
-      cause,
-    });
+    const reason = (cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause) as Error;
+    const certificate = certificateProblem('code' in reason ? reason.code : undefined);
+    const problem = certificate ?? `${reason.message}. Check the URL, and that its server is running`;
+    throw new UsageError(`Cannot fetch ${url.href}: ${problem}`, { cause });
   });
   if (!response.ok) {
     await response.body?.cancel();

@@ -10,13 +10,22 @@ import { failureOf, UsageError } from '../exit/failure.js';
 import { downloadModel } from '../jobs/job.js';
 import { companionsOf, extensions, formatOf, requireJpegName } from '../jobs/output-file.js';
 import { isDataUri, isUrl, labelOf, photoInput } from '../jobs/photo-input.js';
+import { readPhotos } from '../jobs/photo-set.js';
 import type { Folders } from './folders.js';
 
+/** Most clients give up after 60 seconds. */
+const waitSeconds = 50;
+const repeatMs = 15_000;
+const repeatedStep = 0.01;
+
 const jobId = z.string().min(1).describe('The job_id from create');
+const side = (where: string) =>
+  z.string().min(1).optional().describe(`A photo of the same object from ${where}, in one of these forms`);
 /** Accepts unknown fields in a task, because a newer server may add them. */
 const task = z.looseObject(Task.shape);
 const instructions = `gen3d turns a photo of one object into a textured 3D model, a GLB file.
 Call create with a photo, then wait with the job_id (it takes seconds to minutes), then download to write the file.
+Photos of the left, back and right of the same object make the model better.
 The best photos show one complete object from slightly above the front, on a plain background.`;
 
 /** Offers assistants the tools `create`, `wait`, `list` and `download`. Each call reads the profile again. */
@@ -34,7 +43,7 @@ function addCreate(server: McpServer, options: ServerOptions, folders: Folders):
     'create',
     {
       title: 'Create a 3D model from a photo',
-      description: 'Creates a job for one photo and immediately returns its id. Call wait next.',
+      description: 'Creates a job for the photos of one object and immediately returns its id. Call wait next.',
       inputSchema: {
         image: z
           .string()
@@ -42,6 +51,9 @@ function addCreate(server: McpServer, options: ServerOptions, folders: Folders):
           .describe(
             `The photo: the path or file URL of a file (${photoFormatNames.join(', ')}), an http(s) URL or a data URI`,
           ),
+        left: side('the left of the photographer'),
+        back: side('behind'),
+        right: side('the right of the photographer'),
         idempotency_key: z
           .string()
           .min(1)
@@ -57,12 +69,14 @@ function addCreate(server: McpServer, options: ServerOptions, folders: Folders):
       outputSchema: { job_id: z.string() },
       annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true },
     },
-    ({ image, idempotency_key, size }, { signal }) =>
+    ({ image, left, back, right, idempotency_key, size }, { signal }) =>
       runTool(options, signal, async (client, stop) => {
         // The server fetches every URL: an assistant must not make this machine send requests to its own network.
-        const isInline = isUrl(image) || isDataUri(image);
-        const photo = isInline ? image : await photoInput(await folders.existing(image), stop);
-        const params = { image: photo, idempotencyKey: idempotency_key, label: labelOf(image), size };
+        const read = async (photo: string) =>
+          isUrl(photo) || isDataUri(photo) ? photo : photoInput(await folders.existing(photo), stop);
+        const views = Object.fromEntries(Object.entries({ left, back, right }).filter(([, photo]) => photo));
+        const photos = await readPhotos({ front: image, views }, read);
+        const params = { ...photos, idempotencyKey: idempotency_key, label: labelOf(image), size };
         const created = await client.jobs.create(params, { signal: stop });
         return {
           structuredContent: { ...created },
@@ -78,10 +92,11 @@ function addWait(server: McpServer, options: ServerOptions): void {
     {
       title: 'Wait for a 3D model',
       description:
-        'Waits until a job ends, and returns it with a thumbnail of the model. If the time runs out, the job continues: call wait again.',
+        'Waits until a job ends, and returns it with a thumbnail of the model. If the time runs out, the job continues: ' +
+        'call wait again.',
       inputSchema: {
         job_id: jobId,
-        timeout_seconds: z.number().min(1).max(3600).default(300).describe('The maximum time to wait'),
+        timeout_seconds: z.number().min(1).max(3600).default(waitSeconds).describe('The maximum time to wait'),
       },
       outputSchema: task.shape,
       annotations: { readOnlyHint: true },
@@ -89,21 +104,32 @@ function addWait(server: McpServer, options: ServerOptions): void {
     ({ job_id, timeout_seconds }, { signal, _meta, sendNotification }) =>
       runTool(options, signal, async (client, stop) => {
         const token = _meta?.progressToken;
-        let lastProgress = -1;
-        const onProgress = ({ status, progress }: TaskObject) => {
-          // The protocol requires the value to increase with each notification.
-          if (token === undefined || progress <= lastProgress) return;
-          lastProgress = progress;
-          const params = { progressToken: token, progress, total: 100, message: status };
+        let progress = -1;
+        let message = 'waiting';
+        const notify = () => {
+          if (token === undefined) return;
+          const params = { progressToken: token, progress, total: 100, message };
           // The assistant may have disconnected.
           sendNotification({ method: 'notifications/progress', params }).catch(() => {});
         };
+        const onProgress = (task: TaskObject) => {
+          if (task.progress <= progress) return;
+          ({ progress, status: message } = task);
+          notify();
+        };
+        // Clients that count the time since the last notification give up otherwise. The protocol requires each value to be
+        // greater than the one before.
+        const repeat = setInterval(() => {
+          progress = Math.max(0, progress + repeatedStep);
+          notify();
+        }, repeatMs);
         const job = await client.jobs
           .wait(job_id, { signal: stop, timeoutMs: 1000 * timeout_seconds, onProgress })
           .catch((error: unknown) => {
             if (error instanceof WaitTimeoutError && error.task) return error.task;
             throw error;
-          });
+          })
+          .finally(() => clearInterval(repeat));
         const content: CallToolResult['content'] = [text(JSON.stringify(job))];
         if (!isTerminal(job.status)) content.unshift(text('The job is still running. Call wait again.'));
         if (job.thumbnail_url) {

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { verifyWebhook, type WebhookEvent } from '@gen3d/sdk';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { type ServerOptions, withClient } from '../../connection/client.js';
+import { variable } from '../../connection/variable.js';
 import { errorMessage, explainListening } from '../../exit/failure.js';
 import { aborted, interruptible } from '../../exit/interruption.js';
 import { cross, print, printJson, say } from '../../terminal/terminal.js';
@@ -64,7 +65,7 @@ function receiverUrl(text: string): URL {
 
 async function listen({ forwardTo, host, port, secret, json, ...options }: ListenOptions): Promise<void> {
   // NEW,OLD during a rotation, as for the receivers of docs/webhooks.md.
-  const [given, ...older] = (secret ?? process.env.GEN3D_WEBHOOK_SECRET ?? '').split(',').filter(Boolean);
+  const [given, ...older] = (secret ?? variable('GEN3D_WEBHOOK_SECRET') ?? '').split(',').filter(Boolean);
   if (forwardTo) {
     return withClient(options, (client, signal, apiKey) =>
       forwardEvents(client, { forwardTo, secret: given ?? secretOf(apiKey), json }, signal),
