@@ -49,7 +49,12 @@ test.skipIf(obstacle)(
 
     const { services } = parse(await readFile(`${root}/compose.yaml`, 'utf8'));
     const { environment, healthcheck, ...settings } = services.gen3d;
-    expect(settings).toMatchObject({ read_only: true, tmpfs: ['/tmp:size=2g'], volumes: ['data:/data'], cap_drop: ['ALL'] });
+    expect(settings).toMatchObject({
+      read_only: true,
+      tmpfs: ['/tmp:size=2g'],
+      volumes: ['data:/data'],
+      cap_drop: ['ALL'],
+    });
     const port = await freePort();
     const url = `http://localhost:${port}`;
     const variables = Object.entries({ ...environment, GEN3D_PUBLIC_URL: url, GEN3D_PORT: port });
