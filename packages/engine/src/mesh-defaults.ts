@@ -12,7 +12,7 @@ export const meshDefaults = {
    * compares vertices. `@gen3d/convert` can simplify finished models.
    */
   minTriangles: 10_000,
-  /** Pixels a side, for models of one photo, and of several, which show all sides. */
+  /** Pixels a side, for models of one photo, and of several, whose sides are all as sharp as the front of one. */
   textureSize: 1024,
-  textureSizeOfSeveral: 2048,
+  textureSizeOfSeveral: 1536,
 };

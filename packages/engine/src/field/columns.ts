@@ -3,7 +3,6 @@ import { frameScale } from '../base/camera.js';
 import type { Cutout } from '../base/image.js';
 import { clamp, sampleSquare, smoothMin } from '../base/interpolation.js';
 import type { Bundle } from '../bundle/load-bundle.js';
-import type { ReconstructionManifest } from '../bundle/manifest.js';
 import { openEncoder, type Session } from '../network/session.js';
 import { matteChannel, toInput } from '../photo/frame.js';
 import { bilateralFilter } from './bilateral-filter.js';

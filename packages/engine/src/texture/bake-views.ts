@@ -107,7 +107,8 @@ function lookerOf({ image, camera, outline, outlineSize }: PlacedPhoto, closed: 
   };
 }
 
-function viewOf({ rotation, x, y, distance, halfTangent }: PlacedPhoto['camera'], size: number): View {
+/** Makes the view of a photo's camera, as a square image of `size` pixels. */
+export function viewOf({ rotation, x, y, distance, halfTangent }: PlacedPhoto['camera'], size: number): View {
   const along = (axis: number) => distance * rotation[6 + axis]! - x * rotation[axis]! - y * rotation[3 + axis]!;
   return {
     ...{ width: size, height: size, principalPoint: [size / 2, size / 2], focalLength: size / 2 / halfTangent },

@@ -90,14 +90,18 @@ export class PhotoProjection {
       ny -= turn * my;
       nz -= turn * mz;
       if (rotation) {
-        const [px, py, pz] = [x, y, z];
+        const px = x;
+        const py = y;
+        const pz = z;
         x = rotation[0]! * px + rotation[1]! * py + rotation[2]! * pz + right;
         y = rotation[3]! * px + rotation[4]! * py + rotation[5]! * pz + up;
         z = rotation[6]! * px + rotation[7]! * py + rotation[8]! * pz;
-        const [mnx, mny, mnz] = [nx, ny, nz];
-        nx = rotation[0]! * mnx + rotation[1]! * mny + rotation[2]! * mnz;
-        ny = rotation[3]! * mnx + rotation[4]! * mny + rotation[5]! * mnz;
-        nz = rotation[6]! * mnx + rotation[7]! * mny + rotation[8]! * mnz;
+        const qx = nx;
+        const qy = ny;
+        const qz = nz;
+        nx = rotation[0]! * qx + rotation[1]! * qy + rotation[2]! * qz;
+        ny = rotation[3]! * qx + rotation[4]! * qy + rotation[5]! * qz;
+        nz = rotation[6]! * qx + rotation[7]! * qy + rotation[8]! * qz;
       }
       const depth = distance - z;
       const cosine = (nz * depth - nx * x - ny * y) / Math.sqrt(x * x + y * y + depth * depth);

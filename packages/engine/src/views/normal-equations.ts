@@ -23,11 +23,6 @@ export function addResidual({ count, matrix, slope }: NormalEquations, residual:
   }
 }
 
-/** Adds half the derivatives of a cost that is not a sum of squares. */
-export function addSlope({ slope }: NormalEquations, row: Float64Array): void {
-  for (let a = 0; a < slope.length; a++) slope[a]! += row[a]!;
-}
-
 /** Adds equations of some of the numbers to those of all, which has these numbers at `positions`. */
 export function addEquations(all: NormalEquations, part: NormalEquations, positions: Int32Array): void {
   for (let a = 0; a < part.count; a++) {

@@ -1,6 +1,6 @@
 import { smoothStep } from '../base/interpolation.js';
 import { mapSize, newSample, type Sample, sampleMap, sampleOutline } from './map.js';
-import { addResidual, addSlope, type NormalEquations, normalEquations } from './normal-equations.js';
+import { addResidual, type NormalEquations, normalEquations } from './normal-equations.js';
 import { OFFSET, perView, RELIEF, SIZE, TILT_U, TILT_V, X, Y, YAW } from './parameters.js';
 import { colorSize, type PreparedView } from './prepared-view.js';
 import type { ReliefPoints, RimRays } from './rays.js';
@@ -270,27 +270,14 @@ export class PairCost {
     const visible = weight * trust * smoothStep(colorCosines[0], colorCosines[1], facing) * near;
     if (visible <= 0.01) return;
     const factor = colorWeight * Math.sqrt(visible) * share;
-    let squares = 0;
     for (let c = 0; c < 3; c++) {
       sampleMap(view.colors, colorSize, this.#u, this.#v, this.#sample, c * colorSize * colorSize);
       const difference = (colors[color + c]! - this.#sample.value) / colorSpread;
-      const limited = soft(difference, 2);
-      squares += limited * limited;
       const slope = (-factor * softSlope(difference, 2)) / colorSpread;
-      this.#add(factor * limited, slope * this.#sample.du, slope * this.#sample.dv, 0, 0, 0);
+      this.#add(factor * soft(difference, 2), slope * this.#sample.du, slope * this.#sample.dv, 0, 0, 0);
     }
+    // How well a point is seen counts as constant in the slopes: following it makes steps too long.
     this.#cost -= visible * share * share * colorChance;
-    if (!this.#withSlopes) return;
-    // Colors that fit worse than by chance push a point out of sight, and others pull it into sight.
-    const gain = 0.5 * share * share * (colorWeight * colorWeight * squares - colorChance) * visible;
-    const byAhead =
-      (-gain * smoothStepSlope(colorDistances[0], colorDistances[1], Math.abs(ahead)) * Math.sign(ahead)) / near;
-    const byTrust = gain / trust;
-    const { reliefScale, tiltU, tiltV } = this.#to;
-    const du = byTrust * this.#trust.du - byAhead * (this.#front.du + tiltU) * reliefScale;
-    const dv = byTrust * this.#trust.dv - byAhead * (this.#front.dv + tiltV) * reliefScale;
-    this.#setRow(du, dv, byAhead, 0, -byAhead);
-    addSlope(this.equations, this.#row);
   }
 
   /** The guessed back is near the front that an opposite view shows. */
@@ -372,11 +359,6 @@ export const soft = (distance: number, limit: number): number =>
 const softSlope = (distance: number, limit: number): number => {
   const root = Math.sqrt(1 + (distance / limit) * (distance / limit));
   return 1 / (root * root * root);
-};
-
-const smoothStepSlope = (from: number, to: number, value: number): number => {
-  const t = Math.min(Math.max((value - from) / (to - from), 0), 1);
-  return (6 * t * (1 - t)) / (to - from);
 };
 
 /**

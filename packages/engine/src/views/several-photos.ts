@@ -9,6 +9,7 @@ import { covered } from './cover.js';
 import { fittingViews } from './fitting-views.js';
 import { type FusedView, fusedDensity, fusedField } from './fuse.js';
 import { correctionSize, giveWay } from './give-way.js';
+import { camerasOfCompleted } from './keep-completed.js';
 import { type PreparedView, prepareView } from './prepared-view.js';
 import { multiply, transpose, type ViewCamera } from './view-camera.js';
 
@@ -71,6 +72,10 @@ export async function fusePhotos(
       elevationRadians: elevationOf(camera),
     };
   });
+  const alone = columnsField(prepared[0]!.view.prediction);
+  const cameras = alone.bumpyBehind ? undefined : await camerasOfCompleted(alone, used);
+  if (cameras) return { field: alone, used: used.map((photo, i) => ({ ...photo, camera: cameras[i]! })) };
+  signal?.throwIfAborted();
   const slack = Math.min(slackFixed + slackOfViolation * registration.violation, maxSlack);
   const bends = bendViews(used);
   signal?.throwIfAborted();

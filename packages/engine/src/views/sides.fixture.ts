@@ -72,7 +72,7 @@ export function take(shape: Shape, side: SideCutout['side'], yaw: number, pitch:
   for (let i = 0; i < fine * fine; i++) {
     const z = frontAt(at(i % fine, fine), at(Math.floor(i / fine), fine));
     // The colors tell the position, so that sides can be told apart.
-    const color = Number.isNaN(z) ? [0, 0, 0, 0] : [...[...point].map((value) => 128 + 200 * value), 255];
+    const color = Number.isNaN(z) ? [0, 0, 0, 0] : [...[...point].map((value) => 128 + 120 * value), 255];
     data.set(
       color.map((value) => Math.min(Math.max(value, 0), 255)),
       4 * i,

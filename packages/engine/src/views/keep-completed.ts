@@ -1,0 +1,84 @@
+import type { TriangleMesh } from '../base/mesh.js';
+import type { DensityField } from '../field/density-field.js';
+import { minimize } from '../field/nelder-mead.js';
+import { sampleGrid } from '../field/sample-grid.js';
+import { depthMap } from '../render/rasterize.js';
+import { marchingCubes } from '../surface/marching-cubes.js';
+import { viewOf } from '../texture/bake-views.js';
+import { mapSize, newSample, sampleOutline } from './map.js';
+import type { PreparedView } from './prepared-view.js';
+import { multiply, rotationOf, type ViewCamera } from './view-camera.js';
+
+// A box or a solid of revolution that was completed from the front photo is more exact than what several photos give. It
+// stays if the outlines of the other photos agree with it, once their cameras are moved to fit it best.
+
+/** Minimum intersection over union of each outline with the solid's. */
+const minOverlap = 0.95;
+
+/** Cells along the longest side of the solid, and pixels a side of its outlines. */
+const cells = 40;
+const pixelsAcross = 80;
+
+/** First steps of yaw, pitch and roll in radians, of x and y, and of the logarithm of the size. */
+const searchSteps = [0.06, 0.05, 0.03, 0.03, 0.03, 0.05];
+const searchRounds = 90;
+
+interface Placed {
+  readonly view: PreparedView;
+  readonly camera: ViewCamera;
+}
+
+/**
+ * @param completed the field of the front photo alone, in the space of its own camera
+ * @param placed the views in the space of the registered front, which is the first
+ * @returns the cameras in the space of the completed field, or undefined if an outline disagrees
+ */
+export async function camerasOfCompleted(
+  completed: DensityField,
+  placed: readonly Placed[],
+): Promise<ViewCamera[] | undefined> {
+  const mesh = marchingCubes(await sampleGrid(completed, cells), completed.threshold);
+  if (mesh.indices.length === 0) return undefined;
+  const [front, ...others] = placed;
+  const { distance, halfTangent } = completed.camera;
+  const cameras: ViewCamera[] = [{ ...front!.camera, distance, halfTangent }];
+  for (const { view, camera } of others) {
+    const start = atRelief(camera, front!.camera.reliefOffset);
+    const cameraAt = ([yaw, pitch, roll, x, y, size]: readonly number[]): ViewCamera => ({
+      ...start,
+      rotation: multiply(rotationOf(0, pitch!, roll!), multiply(start.rotation, rotationOf(yaw!, 0, 0))),
+      ...{ x: start.x + x!, y: start.y + y!, distance: start.distance * Math.exp(size!) },
+    });
+    const costAt = (moves: readonly number[]) => 1 - overlapOf(mesh, cameraAt(moves), view);
+    const best = minimize(costAt, [0, 0, 0, 0, 0, 0], searchSteps, searchRounds);
+    if (1 - costAt(best) < minOverlap) return undefined;
+    cameras.push(cameraAt(best));
+  }
+  return cameras;
+}
+
+/** Moves a camera as if the front photo's relief were at depth 0. */
+const atRelief = (camera: ViewCamera, offset: number): ViewCamera => ({
+  ...camera,
+  x: camera.x + camera.rotation[2]! * offset,
+  y: camera.y + camera.rotation[5]! * offset,
+  distance: camera.distance - camera.rotation[8]! * offset,
+});
+
+const sample = newSample();
+
+/** Intersection over union of a mesh's outline and a photo's. */
+function overlapOf(mesh: TriangleMesh, camera: ViewCamera, { outline }: PreparedView): number {
+  const { depth } = depthMap(mesh, viewOf(camera, pixelsAcross));
+  let [both, either] = [0, 0];
+  for (let i = 0; i < depth.length; i++) {
+    const u = (((i % pixelsAcross) + 0.5) / pixelsAcross) * 2 - 1;
+    const v = ((Math.floor(i / pixelsAcross) + 0.5) / pixelsAcross) * 2 - 1;
+    sampleOutline(outline, mapSize, u, v, sample);
+    const isShown = sample.value > 0;
+    const isSolid = depth[i]! < Infinity;
+    if (isShown || isSolid) either++;
+    if (isShown && isSolid) both++;
+  }
+  return either === 0 ? 0 : both / either;
+}
