@@ -63,12 +63,18 @@ interface Document {
 
 const job = '01JZ8Q4N7T0G5X2M9K3B6W1CVE';
 
-/** Bodies of requests whose fields `api.md` shows in an example. */
-const bodies: Readonly<Record<string, object>> = {
-  'POST /v1/jobs': { type: 'image-to-3d', input: { image_urls: ['https://example.com/mug.jpg'] } },
-  'PUT /v1/webhook-endpoint': { url: 'https://example.com/gen3d' },
-  'POST /gen3d/jobs/hide': { task_ids: [job] },
-  'POST /gen3d/jobs/unhide': { task_ids: [job] },
+const input = { image_urls: ['https://example.com/mug.jpg'] };
+const views = { left: 'https://example.com/mug-left.jpg', back: 'https://example.com/mug-back.jpg' };
+
+/** Bodies of requests whose fields `api.md` shows in an example each. */
+const bodies: Readonly<Record<string, readonly object[]>> = {
+  'POST /v1/jobs': [
+    { type: 'image-to-3d', input },
+    { type: 'image-to-3d', input: { ...input, views } },
+  ],
+  'PUT /v1/webhook-endpoint': [{ url: 'https://example.com/gen3d' }],
+  'POST /gen3d/jobs/hide': [{ task_ids: [job] }],
+  'POST /gen3d/jobs/unhide': [{ task_ids: [job] }],
 };
 
 const finished = {
@@ -141,7 +147,7 @@ function operationSection(route: string, operation: Operation): string[] {
     `${operation.summary}. ${operation.description ?? ''}`.trim(),
     operation.parameters ? parameterTable(operation.parameters) : '',
     body ? `Body: ${typeOf(body)}` : '',
-    curl(route),
+    ...(bodies[route] ?? [undefined]).map((body) => curl(route, body)),
     table(
       ['Status', 'Body', 'Meaning'],
       responses.map(([status, response]) => [status, bodyOf(response), response.description ?? '']),
@@ -159,9 +165,8 @@ function eventSection(name: string, operation: Operation): string[] {
   ];
 }
 
-function curl(route: string): string {
+function curl(route: string, body: object | undefined): string {
   const [method = '', path = ''] = route.split(' ');
-  const body = bodies[route];
   const lines = [
     `curl ${method === 'GET' ? '' : `-X ${method} `}http://127.0.0.1:8787${path.replace('{id}', '$JOB_ID')} -H "Authorization: Bearer $GEN3D_API_KEY"`,
     ...(body ? [`  -H 'Content-Type: application/json' -d '${JSON.stringify(body)}'`] : []),

@@ -31,6 +31,8 @@ export const GalleryJob = z.extend(Task, {
   stage: z.nullable(z.string()),
   /** The real size that the job asked for. Null without one. */
   real_size: z.nullable(z.object({ side: z.enum(['longest', 'height', 'width']), meters: z.number() })),
+  /** The sides of its photos beside the front; see `viewSides`. Warnings say which were not used. */
+  views: z.array(z.string()),
   /** What makes the model worse than it could be: codes of `warningMessages`. */
   warnings: z.array(z.string()),
   can_cancel: z.boolean(),
@@ -167,8 +169,8 @@ export type StageTime = z.infer<typeof StageTime>;
 
 /** Fields of a job that the task object does not have. */
 export const JobDetails = z.object({
-  /** Null once the job has ended and cannot be tried again. */
-  image_url: z.nullable(z.string()),
+  /** URLs of the photos, by side. Without those that came with the request, and empty once the job cannot be tried again. */
+  image_urls: z.record(z.string(), z.string()),
   attempts: z.number(),
   cost_usd: z.nullable(z.number()),
   instance: z.nullable(z.string()),

@@ -5,6 +5,7 @@ import { jobType } from './lifecycle.js';
 import { limits, mebibyte } from './limits.js';
 import { JobStatus } from './task.js';
 import { characterCount, isStorable, notStorable, quoted } from './text.js';
+import type { ViewSide } from './view-side.js';
 
 /**
  * The maximum length of an image's URL in bytes of UTF-8: twice that of long signed URLs. Longer URLs, in as many open
@@ -40,9 +41,20 @@ export const ImageUrl = z
     examples: ['https://example.com/mug.jpg'],
   });
 
+/** Photos of other sides of the object, which the contract does not have. Other names are refused. */
+const Views = z
+  .strictObject({ left: ImageUrl.optional(), back: ImageUrl.optional(), right: ImageUrl.optional() } satisfies Record<
+    ViewSide,
+    unknown
+  >)
+  .meta({
+    description: `Photos of other sides of the same object (gen3d's own). left is taken from where the left edge of the front photo is.`,
+  });
+
 /** The `input` of an image-to-3d job. */
 export const ImageTo3dInput = z.object({
   image_urls: z.array(ImageUrl).length(limits.imageUrls, `must contain exactly ${limits.imageUrls} image`),
+  views: Views.optional(),
 });
 export type ImageTo3dInput = z.infer<typeof ImageTo3dInput>;
 

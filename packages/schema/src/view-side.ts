@@ -4,3 +4,7 @@
  */
 export const viewSides = ['left', 'back', 'right'] as const;
 export type ViewSide = (typeof viewSides)[number];
+
+/** All sides of which a job may have a photo. Every job has one of the front. */
+export const photoSides = ['front', ...viewSides] as const;
+export type PhotoSide = (typeof photoSides)[number];

@@ -1,4 +1,5 @@
 import { deflateSync } from 'node:zlib';
+import type { RawImage } from '../src/data/inputs/stored-image.js';
 
 function crc32(bytes: Uint8Array): number {
   let crc = ~0;
@@ -18,8 +19,11 @@ function chunk(type: string, data: Uint8Array): Buffer {
   return framed;
 }
 
-/** An RGBA PNG of `size` x `size` pixels. `pixel` returns [r, g, b, a]. */
-function png(size: number, pixel: (x: number, y: number) => [number, number, number, number]): Buffer {
+/** Returns [r, g, b, a]. */
+type Pixel = (x: number, y: number) => [number, number, number, number];
+
+/** An RGBA PNG of `size` x `size` pixels. */
+function png(size: number, pixel: Pixel): Buffer {
   const stride = size * 4 + 1;
   const rows = Buffer.alloc(size * stride);
   for (let y = 0; y < size; y++) {
@@ -42,16 +46,35 @@ function png(size: number, pixel: (x: number, y: number) => [number, number, num
  * height. The model of a needle of 0.1 takes half the time of a ball's. `grain`, 0 to 1, makes textures hard to
  * compress.
  */
-export function ballPhoto(size = 160, width = 1, grain = 0): Buffer {
+export const ballPhoto = (size = 160, width = 1, grain = 0): Buffer => png(size, ball(size, width, grain));
+
+/** The same ball, as a decoder returns it. */
+export function ballPixels(size = 160, width = 1): RawImage {
+  const pixel = ball(size, width, 0);
+  const pixels = new Uint8Array(size * size * 4);
+  for (let i = 0; i < size * size; i++) pixels.set(pixel(i % size, Math.floor(i / size)), i * 4);
+  return { width: size, height: size, channels: 4, pixels };
+}
+
+function ball(size: number, width: number, grain: number): Pixel {
   const radius = size * 0.4;
-  return png(size, (x, y) => {
+  return (x, y) => {
     const dx = (x - size / 2) / (radius * width);
     const dy = (y - size / 2) / radius;
     const z = Math.sqrt(Math.max(0, 1 - dx * dx - dy * dy));
     const shade = 1 - grain * (((x * 7919 + y * 104_729) % 251) / 251);
     const light = Math.round(shade * (80 + 150 * Math.max(0, z * 0.8 - dy * 0.4 - dx * 0.3)));
     return dx * dx + dy * dy < 1 ? [Math.min(255, light), light >> 2, light >> 2, 255] : [0, 0, 0, 0];
-  });
+  };
+}
+
+/** A small file with 400 megapixels in its header. */
+export function bomb(): Buffer {
+  const photo = transparentPhoto();
+  photo.writeUInt32BE(20_000, 16);
+  photo.writeUInt32BE(20_000, 20);
+  photo.writeInt32BE(crc32(photo.subarray(12, 29)) | 0, 29);
+  return photo;
 }
 
 /** An empty photo. */

@@ -60,14 +60,18 @@ async function withDatabase<T>({ config }: Pick<TestServer, 'config'>, work: (db
   }
 }
 
-/** A job of the first account with a photo, a label, events and a logged delivery. */
+/** A job of the first account with photos of three sides, a label, events and a logged delivery. */
 async function jobOn(server: TestServer, key = server.apiKey): Promise<string> {
   const call = (method: string, path: string, body?: unknown) => server.call(method, path, body, key);
-  const id = await createJob(call, imageJob(ballPhoto()));
+  const id = await createJob(call, imageJob(ballPhoto(), { left: ballPhoto(), back: ballPhoto() }));
   await withDatabase(server, async (db) => {
     const { account_id } = await db
       .updateTable('jobs')
-      .set({ label: `${secret}.jpg`, label_folded: secret, image_url: `https://example.com/${secret}.jpg` })
+      .set({
+        label: `${secret}.jpg`,
+        label_folded: secret,
+        image_urls: JSON.stringify({ right: `https://example.com/${secret}.jpg` }),
+      })
       .where('id', '=', id)
       .returning('account_id')
       .executeTakeFirstOrThrow();
@@ -250,9 +254,10 @@ test('a deleted job and a deleted account leave nothing in a bucket', async () =
   onTestFinished(() => admin.close());
   const ids = [await jobOn(server), await jobOn(server), await jobOn(server)];
   const url = await succeed(server, ids[0]!, new S3AssetStore(bucket));
-  expect(await keysIn(bucket)).toHaveLength(6);
+  expect(await keysIn(bucket)).toHaveLength(12);
   for (const id of ids.slice(0, 2)) expect((await remove(server, id)).status).toBe(204);
-  expect(await keysIn(bucket)).toEqual([expect.stringContaining(`inputs/${ids[2]}`)]);
+  const left = `inputs/${ids[2]}`;
+  expect(await keysIn(bucket)).toEqual(Array(3).fill(expect.stringContaining(left)));
   expect((await fetch(server.url + url, { redirect: 'manual' })).status).toBe(410);
   const [account] = await admin.listAccounts();
   await admin.deleteAccount(account!.account_id);

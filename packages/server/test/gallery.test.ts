@@ -7,10 +7,11 @@ import { GalleryJob, GalleryPage } from '@gen3d/schema/dashboard';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { dayMs } from '../src/base/time.js';
 import type { Db } from '../src/data/db/database.js';
+import { packReceived, unpack } from '../src/data/inputs/stored-image.js';
 import { dataDirOf } from '../src/data/installation/data-dir.js';
 import type { NewJob } from '../src/data/jobs/job-store.js';
 import { asDataUri, ballPhoto } from './ball-photo.js';
-import { type Caller, photoJob, photoUrl, sharedServer, withImages } from './contract/kit.js';
+import { type Caller, photoJob, photoUrl, sharedServer, withImages, withViews } from './contract/kit.js';
 import { browsersOn, codeOf } from './dashboard-kit.js';
 import { newJob, until } from './kit.js';
 import { openDatabase } from './open-database.js';
@@ -331,7 +332,7 @@ describe('canceling a job', () => {
     const canceled = await Promise.all(ids.toReversed().map((id) => call(caller, 'POST', `/${id}/cancel`)));
     expect(new Set(canceled.map(({ status }) => status))).toEqual(new Set([200]));
     const kept = readdirSync(join(server().config.dataDir, 'inputs'));
-    expect(ids.filter((id) => kept.includes(id))).toEqual(ids.slice(1));
+    expect(ids.filter((id) => kept.includes(`${id}.front`))).toEqual(ids.slice(1));
   });
 
   test('is refused for the jobs of other accounts', async () => {
@@ -347,11 +348,13 @@ describe('the photo of a job', () => {
     const [caller, other] = [await newCaller(), await newCaller()];
     const photo = ballPhoto();
     const id = await create(caller, 'ball.png', withImages(asDataUri(photo)));
-    const photoFor = async ({ apiKey }: Caller) => {
+    const photoFor = async ({ apiKey }: Caller, side = 'front') => {
       const { cookie = '' } = await signIn({ api_key: apiKey });
-      return fetch(`${server().url}/dashboard/api/job-details/${id}/photo`, { headers: { cookie } });
+      return fetch(`${server().url}/dashboard/api/job-details/${id}/photos/${side}`, { headers: { cookie } });
     };
     await finish(id, 'FAILED');
+    expect((await photoFor(caller, 'left')).status).toBe(204);
+    expect((await photoFor(caller, 'top')).status).toBe(404);
     const own = await photoFor(caller);
     expect(Buffer.from(await own.arrayBuffer())).toEqual(photo);
     expect(Object.fromEntries(own.headers)).toMatchObject({
@@ -361,23 +364,28 @@ describe('the photo of a job', () => {
       'cache-control': 'no-store',
     });
     expect((await photoFor(other)).status).toBe(404);
-    const { status } = await server().call('GET', `/dashboard/api/job-details/${id}/photo`, undefined, caller.apiKey);
+    const { status } = await server().call(
+      'GET',
+      `/dashboard/api/job-details/${id}/photos/front`,
+      undefined,
+      caller.apiKey,
+    );
     expect(status).toBe(401);
     await finish(id, 'SUCCEEDED');
     expect((await photoFor(caller)).status).toBe(204);
   });
 });
 
-test('readers of a large photo who pause hold a small part of it in memory, and delay only their account', {
+test('of the readers of a large photo who pause, a few hold it in memory, and they delay only their account', {
   tags: 'slow',
 }, async () => {
   const [caller, other] = [await newCaller(), await newCaller()];
   const photo = randomBytes(13 * 1024 ** 2);
   const requestPhoto = async (owner: Caller) => {
     const id = await create(owner, 'noise.png', withImages(asDataUri(ballPhoto())));
-    writeFileSync(join(server().config.dataDir, 'inputs', id), photo);
+    writeFileSync(join(server().config.dataDir, 'inputs', `${id}.front`), packReceived(photo));
     const { cookie = '' } = await signIn({ api_key: owner.apiKey });
-    return { path: `/dashboard/api/job-details/${id}/photo`, cookie };
+    return { path: `/dashboard/api/job-details/${id}/photos/front`, cookie };
   };
   const { path, cookie } = await requestPhoto(caller);
   const { host, hostname, port } = new URL(server().url);
@@ -431,18 +439,24 @@ describe('trying a failed job again', () => {
   const failedJob = (caller: Caller, fields: Partial<NewJob>) =>
     withDatabase((db) => newJob(db, caller.accountId, { status: 'FAILED', finished_at: Date.now(), ...fields }));
 
-  test('creates a job with the same photo and label, once', async () => {
+  test('creates a job with the same photos and label, once', async () => {
     const caller = await newCaller();
-    const photo = ballPhoto();
-    const id = await create(caller, 'ball.png', withImages(asDataUri(photo)));
+    const [photo, back] = [ballPhoto(), ballPhoto(90)];
+    const views = { back: asDataUri(back), right: photoUrl };
+    const id = await create(caller, 'ball.png', withViews(views, asDataUri(photo)));
     expect(codeOf(await call(caller, 'POST', `/${id}/retry`))).toBe('not_retryable');
     await finish(id, 'FAILED');
     const retried = await call(caller, 'POST', `/${id}/retry`);
     expect(retried.status).toBe(202);
     const { job_id } = CreateJobResponse.parse(retried.body);
     expect(job_id).not.toBe(id);
-    expect(await job(caller, job_id)).toMatchObject({ label: 'ball.png', status: 'PENDING' });
-    expect(readFileSync(join(server().config.dataDir, 'inputs', job_id))).toEqual(photo);
+    expect(await job(caller, job_id)).toMatchObject({ label: 'ball.png', status: 'PENDING', views: ['back', 'right'] });
+    const stored = (side: string) => unpack(readFileSync(join(server().config.dataDir, 'inputs', `${job_id}.${side}`)));
+    expect([stored('front'), stored('back')]).toEqual([photo, back]);
+    const { image_urls } = await withDatabase((db) =>
+      db.selectFrom('jobs').select('image_urls').where('id', '=', job_id).executeTakeFirstOrThrow(),
+    );
+    expect(image_urls).toBe(JSON.stringify({ right: photoUrl }));
     expect((await call(caller, 'POST', `/${id}/retry`)).body).toEqual({ job_id });
   });
 
@@ -458,15 +472,16 @@ describe('trying a failed job again', () => {
     watcher.close();
     const ids = new Set(retried.map(({ body }) => CreateJobResponse.parse(body).job_id));
     expect([...ids]).toHaveLength(1);
-    expect(new Set(stored)).toEqual(new Set([id, ...ids]));
+    expect(new Set(stored)).toEqual(new Set([id, ...ids].map((each) => `${each}.front`)));
     // Another name of the same file: the photo is neither read into memory nor written again.
-    expect(statSync(join(inputs, [...ids][0]!)).ino).toBe(statSync(join(inputs, id)).ino);
+    const inodeOf = (each: string) => statSync(join(inputs, `${each}.front`)).ino;
+    expect(inodeOf([...ids][0]!)).toBe(inodeOf(id));
     expect((await caller.list()).jobs).toHaveLength(2);
   });
 
   test('returns a running retry for each job of the chain, whatever idempotency keys the account has used', async () => {
     const caller = await newCaller();
-    const id = await failedJob(caller, { image_url: photoUrl });
+    const id = await failedJob(caller, { image_urls: JSON.stringify({ front: photoUrl }) });
     await caller.create({ ...photoJob(), idempotency_key: `retry-${id}` });
     const retry = async (of: string) =>
       CreateJobResponse.parse((await call(caller, 'POST', `/${of}/retry`)).body).job_id;
@@ -479,7 +494,7 @@ describe('trying a failed job again', () => {
 
   test('creates another job if the last retry has failed, and one for concurrent requests', async () => {
     const caller = await newCaller();
-    const id = await failedJob(caller, { image_url: photoUrl });
+    const id = await failedJob(caller, { image_urls: JSON.stringify({ front: photoUrl }) });
     const retry = async () => CreateJobResponse.parse((await call(caller, 'POST', `/${id}/retry`)).body).job_id;
     const first = await retry();
     await finish(first, 'FAILED');
@@ -500,9 +515,9 @@ describe('trying a failed job again', () => {
     await finish(id, 'CANCELED');
     const { job_id } = CreateJobResponse.parse((await call(caller, 'POST', `/${id}/retry`)).body);
     const stored = await withDatabase((db) =>
-      db.selectFrom('jobs').select(['image_url', 'prepared']).where('id', '=', job_id).executeTakeFirstOrThrow(),
+      db.selectFrom('jobs').select(['image_urls', 'prepared']).where('id', '=', job_id).executeTakeFirstOrThrow(),
     );
-    expect(stored).toEqual({ image_url: photoUrl, prepared: 0 });
+    expect(stored).toEqual({ image_urls: JSON.stringify({ front: photoUrl }), prepared: 0 });
   });
 
   test('is refused for jobs of others, jobs without a stored photo, and with too little balance', async () => {
@@ -510,7 +525,7 @@ describe('trying a failed job again', () => {
     const theirs = await failedJob(other, {});
     expect(codeOf(await call(caller, 'POST', `/${theirs}/retry`))).toBe('not_found');
     expect(codeOf(await call(other, 'POST', `/${theirs}/retry`))).toBe('insufficient_balance');
-    const lost = await failedJob(caller, { image_url: null });
+    const lost = await failedJob(caller, { image_urls: null });
     expect(codeOf(await call(caller, 'POST', `/${lost}/retry`))).toBe('not_retryable');
     const old = await failedJob(caller, { finished_at: Date.now() - 8 * dayMs });
     expect(codeOf(await call(caller, 'POST', `/${old}/retry`))).toBe('not_retryable');

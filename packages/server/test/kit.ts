@@ -5,7 +5,7 @@ import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { CreateJobResponse, Task } from '@gen3d/schema';
+import { CreateJobResponse, Task, type ViewSide } from '@gen3d/schema';
 import pino from 'pino';
 import { inject, onTestFinished } from 'vitest';
 import { newUlid } from '../src/base/ids.js';
@@ -15,6 +15,7 @@ import { createAccount } from '../src/data/accounts/accounts.js';
 import type { Db } from '../src/data/db/database.js';
 import { migrate } from '../src/data/db/open.js';
 import { enqueueJob, type NewJob } from '../src/data/jobs/job-store.js';
+import { photoColumns } from '../src/data/jobs/photos.js';
 import { type ServeOptions, type Server, serve } from '../src/index.js';
 import { asDataUri } from './ball-photo.js';
 import { openDatabase } from './open-database.js';
@@ -114,7 +115,7 @@ export async function newJob(db: Db, accountId: string, fields: Partial<NewJob> 
     account_id: accountId,
     type: 'image-to-3d',
     idempotency_key: null,
-    image_url: 'https://example.com/photo.jpg',
+    ...photoColumns([{ side: 'front', url: 'https://example.com/photo.jpg' }]),
     prepared: 1,
     created_at: 0,
     ...fields,
@@ -181,11 +182,12 @@ export async function callServer(
 
 type Call = (method: string, path: string, body?: unknown) => Promise<Pick<ApiResponse, 'status' | 'body'>>;
 
-/** The request body of a job for an image, given by its bytes or URL. */
-export const imageJob = (image: Uint8Array | string) => ({
-  type: 'image-to-3d',
-  input: { image_urls: [typeof image === 'string' ? image : asDataUri(image)] },
-});
+/** The request body of a job for images, given by their bytes or URLs. */
+export function imageJob(image: Uint8Array | string, views: Partial<Record<ViewSide, Uint8Array | string>> = {}) {
+  const urlOf = (each: Uint8Array | string) => (typeof each === 'string' ? each : asDataUri(each));
+  const others = Object.fromEntries(Object.entries(views).map(([side, view]) => [side, urlOf(view)]));
+  return { type: 'image-to-3d', input: { image_urls: [urlOf(image)], views: others } };
+}
 
 /** Creates a job and returns its id. */
 export async function createJob(call: Call, body: unknown): Promise<string> {

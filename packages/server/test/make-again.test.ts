@@ -1,19 +1,22 @@
 // @module-tag slow
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { decode } from '@gen3d/engine';
 import { CreateJobResponse, limits } from '@gen3d/schema';
 import { GalleryJob } from '@gen3d/schema/dashboard';
 import { expect, test } from 'vitest';
-import { asDataUri, ballPhoto } from './ball-photo.js';
+import { ballPhoto } from './ball-photo.js';
 import { codeOf } from './dashboard-kit.js';
-import { callServer, finishedJob, startServer, type TestServer } from './kit.js';
+import { callServer, finishedJob, imageJob, startServer, type TestServer } from './kit.js';
 
 /** A needle, because its model takes half the time of a ball's. */
-const photo = { type: 'image-to-3d', input: { image_urls: [asDataUri(ballPhoto(160, 0.1))] } };
+const needle = ballPhoto(160, 0.1);
+const photo = imageJob(needle, { left: needle });
 const created = ({ body }: { body: unknown }) => CreateJobResponse.parse(body).job_id;
 const job = async (server: TestServer, id: string) =>
   GalleryJob.parse((await server.call('GET', `/gen3d/jobs/${id}`)).body);
-const hasPhoto = (server: TestServer, id: string) => existsSync(join(server.config.dataDir, 'inputs', id));
+const hasPhotos = (server: TestServer, id: string) =>
+  ['front', 'left'].map((side) => existsSync(join(server.config.dataDir, 'inputs', `${id}.${side}`)));
 
 async function makeModel(server: TestServer): Promise<string> {
   const id = created(await server.call('POST', '/v1/jobs', photo));
@@ -21,9 +24,9 @@ async function makeModel(server: TestServer): Promise<string> {
   return id;
 }
 
-/** Expects the kept photo to be visible to its account and to no one else. */
+/** Expects a kept photo to be an image that is visible to its account and to no one else. */
 async function expectPrivatePhoto(server: TestServer, id: string): Promise<void> {
-  const path = `/dashboard/api/job-details/${id}/photo`;
+  const path = `/dashboard/api/job-details/${id}/photos/left`;
   const signedIn = await fetch(`${server.url}/dashboard/api/session`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', origin: server.url },
@@ -32,7 +35,9 @@ async function expectPrivatePhoto(server: TestServer, id: string): Promise<void>
   const cookie = signedIn.headers.getSetCookie()[0]!.split(';')[0]!;
   const response = await fetch(server.url + path, { headers: { cookie } });
   expect(response.status).toBe(200);
-  expect((await response.arrayBuffer()).byteLength).toBeGreaterThan(100);
+  const { image, transparent } = await decode(new Uint8Array(await response.arrayBuffer()));
+  expect(image).toMatchObject({ width: 160, height: 160 });
+  expect(transparent).toBe(true);
   expect((await callServer(server.url, 'GET', path, undefined, null)).status).toBe(401);
 }
 
@@ -42,8 +47,8 @@ test('a model can be made again from its kept photo, which only its account can 
   const server = await startServer({ workers: 1, keepPhotosDays: 3, ...rates });
   const id = await makeModel(server);
   await expectPrivatePhoto(server, id);
-  expect(hasPhoto(server, id)).toBe(true);
-  expect(await job(server, id)).toMatchObject({ can_retry: true });
+  expect(hasPhotos(server, id)).toEqual([true, true]);
+  expect(await job(server, id)).toMatchObject({ can_retry: true, views: ['left'], warnings: expect.arrayContaining(['photo_not_used_left']) });
   const balance = async () => (await server.call('GET', '/v1/balance')).body;
   const before = await balance();
 
@@ -56,6 +61,7 @@ test('a model can be made again from its kept photo, which only its account can 
   };
   const first = created(await again());
   expect(await finishedJob(server.call, first)).toMatchObject({ status: 'SUCCEEDED' });
+  expect(await job(server, first)).toMatchObject({ views: ['left'] });
   expect(await balance()).not.toEqual(before);
   const seeded = { 'x-gen3d-sampler': 'seed=7', 'idempotency-key': 'once' };
   const second = created(await again(seeded));
@@ -67,7 +73,7 @@ test('a model can be made again from its kept photo, which only its account can 
   expect((await job(server, id)).model_urls).not.toBeNull();
 
   expect((await server.call('DELETE', `/gen3d/jobs/${id}`)).status).toBe(204);
-  expect(hasPhoto(server, id)).toBe(false);
+  expect(hasPhotos(server, id)).toEqual([false, false]);
 });
 
 test('photos can be kept as long as the records of jobs, and no longer', async () => {

@@ -138,7 +138,7 @@ describe('a server with a runner', () => {
       .executeTakeFirstOrThrow();
     const abandoned = { id: newUlid(), attempt: 1, runner: 'gone', lease_token: 'x', lease_expires_at: 1 };
     writeFileSync(join(dataDirOf(installation).inputs, abandoned.id), ballPhoto(160, 0.1));
-    await newJob(db, account, { image_url: null, ...abandoned });
+    await newJob(db, account, { image_urls: null, ...abandoned });
     await grown(before, {
       gen3d_lease_takeovers_total: 1,
       'gen3d_jobs_finished_total{status="SUCCEEDED"}': 1,

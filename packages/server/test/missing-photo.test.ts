@@ -32,7 +32,7 @@ test('a job whose image is missing for a while loses no attempt, and fails if th
     }, 60_000);
 
   const inputs = join(installation.dataDir, 'inputs');
-  renameSync(join(inputs, id), join(installation.dataDir, 'hidden'));
+  renameSync(join(inputs, `${id}.front`), join(installation.dataDir, 'hidden'));
   const { close } = await worker({ ...server.config, workers: 1 }, { log: silent });
   onTestFinished(() => close({ graceMs: 0 }));
   for (let time = 0; time < 4; time++) {

@@ -138,7 +138,7 @@ test('the next job and the next turn are found by indexes, however many jobs wai
     account_id: account,
     type: 'image-to-3d',
     idempotency_key: null,
-    image_url: null,
+    image_urls: null,
     created_at: 0,
   };
   expect(await enqueueJob(db, job, { maxOpenJobs: 1_000, maxJobsPerDay: 1_000 })).toBeGreaterThan(0);

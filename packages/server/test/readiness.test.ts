@@ -85,7 +85,7 @@ test.skipIf(process.platform === 'win32')(
     // Reading a pipe blocks until another process writes.
     const path = join(dataDirOf(server.config).inputs, id);
     execFileSync('mkfifo', [path]);
-    await newJob(db, await newAccount(db), { id, prepared: 0, image_url: null, created_at: Date.now() });
+    await newJob(db, await newAccount(db), { id, prepared: 0, image_urls: null, created_at: Date.now() });
     const readyz = (status: number) =>
       until(async () => {
         const response = await server.call('GET', '/readyz', undefined, null);

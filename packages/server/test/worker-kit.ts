@@ -1,6 +1,7 @@
-import { decode, type EnginePool } from '@gen3d/engine';
+import type { EnginePool } from '@gen3d/engine';
 import { onTestFinished } from 'vitest';
 import { guardedAgent } from '../src/base/net/guarded-agent.js';
+import { decodedPhoto } from '../src/work/runner/decoded-photo.js';
 import { resized } from '../src/work/runner/real-size.js';
 import { Runner } from '../src/work/runner/runner.js';
 import type { Made, ModelMaker } from '../src/work/runner/runner-protocol.js';
@@ -13,8 +14,9 @@ export const testDevice = { provider: 'cpu', adapter: undefined, slots: 2 };
 
 /** Makes models in this process, as a runner process does. */
 export const inProcess = (engine: EnginePool): ModelMaker => ({
-  async generate(photo, { onProgress, ...options }): Promise<Made> {
-    const made = await engine.generate(await decode(photo, { onlyPng: true }), {
+  async generate(photos, { onProgress, ...options }): Promise<Made> {
+    const decoded = photos.map(({ side, image }) => ({ side, photo: decodedPhoto(image) }));
+    const made = await engine.generate(decoded, {
       ...options,
       onProgress: (fraction, { running }) => onProgress?.(fraction, running),
     });

@@ -33,7 +33,7 @@ export function usePhoto(jobId: string, isOnServer: boolean, wanted = true): str
     const load = async () => {
       let photo = await keptPhoto(jobId);
       if (!photo && isOnServer) {
-        photo = await api.getFile(`/job-details/${jobId}/photo`);
+        photo = await api.getFile(`/job-details/${jobId}/photos/front`);
         if (photo) (await createImageBitmap(photo)).close();
       }
       if (!photo || unmounted) return;

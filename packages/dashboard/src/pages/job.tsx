@@ -292,11 +292,11 @@ function JobFacts(props: { job: GalleryJob; details: JobDetails; figures: ModelF
       <Fact name="Attempts">{details.attempts > 1 && details.attempts}</Fact>
       <Fact name="Created">{dateTime(job.created_at)}</Fact>
       <Fact name="Photo">
-        {details.image_url && (
-          <a href={details.image_url} target="_blank" rel="noreferrer noopener">
-            {new URL(details.image_url).host}
+        {Object.entries(details.image_urls).map(([side, url]) => (
+          <a key={side} href={url} target="_blank" rel="noreferrer noopener">
+            {new URL(url).host}
           </a>
-        )}
+        ))}
       </Fact>
       <Fact name="Job">
         <code>{job.task_id}</code>

@@ -301,12 +301,3 @@ function pngHeader(width: number, height: number): Uint8Array {
   const rows = deflateSync(Buffer.alloc(1_000_000));
   return Buffer.concat([signature, chunk('IHDR', header), chunk('IDAT', rows), chunk('IEND', Buffer.alloc(0))]);
 }
-
-test('where only a PNG is accepted, a file of another format is image_invalid', async () => {
-  for (const format of ['jpeg', 'webp', 'gif', 'avif'] as const) {
-    const file = await halves().toFormat(format).toBuffer();
-    await expect(decode(file, { onlyPng: true })).rejects.toMatchObject({ code: 'image_invalid' });
-  }
-  const png = await halves().png().toBuffer();
-  await expect(decode(png, { onlyPng: true })).resolves.toMatchObject({ transparent: false });
-});

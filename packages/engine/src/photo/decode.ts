@@ -14,8 +14,6 @@ export interface DecodeOptions {
   readonly maxMemoryBytes?: number;
   /** Stops decoding between two steps of the decoder, but not within one. Default 30. */
   readonly timeoutSeconds?: number;
-  /** Accepts only PNG, so that no other codec of the image library is reached. */
-  readonly onlyPng?: boolean;
 }
 
 /** Describes an image that has not been decoded. */
@@ -54,12 +52,11 @@ export async function readHeader(bytes: Uint8Array, options: DecodeOptions = {})
     maxPixels = defaultMaxPixels,
     maxBytes = defaultMaxBytes,
     maxMemoryBytes = Number.POSITIVE_INFINITY,
-    onlyPng = false,
   } = options;
   if (bytes.length > maxBytes) {
     throw new EngineError('image_too_large', `The image has ${bytes.length} bytes; at most ${maxBytes} are accepted.`);
   }
-  requireSupportedType(bytes, onlyPng);
+  requireSupportedType(bytes);
 
   const metadata = await readable(() => open(bytes).metadata());
   const { width, height } = metadata;
@@ -143,12 +140,11 @@ export async function decode(bytes: Uint8Array, options: DecodeOptions = {}): Pr
 // TIFF is left out: it has too many variants for untrusted input, and cameras and browsers do not send it.
 const supportedTypes: ReadonlySet<FileType> = new Set(['png', 'jpeg', 'webp', 'gif', 'avif']);
 
-function requireSupportedType(bytes: Uint8Array, onlyPng: boolean): void {
+function requireSupportedType(bytes: Uint8Array): void {
   const type = sniffFileType(bytes);
-  if (type && (onlyPng ? type === 'png' : supportedTypes.has(type))) return;
+  if (type && supportedTypes.has(type)) return;
   const found = bytes.length === 0 ? 'empty' : describeFileType(type);
-  const accepted = onlyPng ? 'Only a PNG is accepted here' : 'Send a PNG, JPEG, WebP, GIF or AVIF';
-  throw new EngineError('image_invalid', `The file is ${found}. ${accepted}.`);
+  throw new EngineError('image_invalid', `The file is ${found}. Send a PNG, JPEG, WebP, GIF or AVIF.`);
 }
 
 // 'error' refuses files that are cut short and accepts harmless deviations in the JPEGs of some cameras. `readHeader`

@@ -13,6 +13,7 @@ import { type ClaimedJob, release, releaseUnknown, renew, type Stage } from '../
 import { isDeleted } from '../data/jobs/deletion.js';
 import { JobFailure } from '../data/jobs/failures.js';
 import { advance, fail, failAttempt, LeaseLostError, prepareAgain } from '../data/jobs/lifecycle.js';
+import { imageUrlsOf } from '../data/jobs/photos.js';
 import type { JobStage, StageTimes } from '../data/jobs/stage-times.js';
 import type { Children } from './children.js';
 import type { FileAccess } from './file-access.js';
@@ -85,9 +86,9 @@ export const aboutJob = ({ id, label, attempt, trace_id }: ClaimedJob) => ({
   ...(trace_id === null ? {} : { trace_id }),
 });
 
-/** Whether the image is missing, but can be fetched again, because the job has a URL. */
+/** Whether an image is missing, but can be fetched again, because the job has its URL. */
 const isFetchable = (error: unknown, job: ClaimedJob): boolean =>
-  error instanceof UnreadableImageError && error.isMissing && job.image_url !== null;
+  error instanceof UnreadableImageError && error.isMissing && imageUrlsOf(job)[error.side] !== undefined;
 
 /** Returns the log message for a failure that is not the job's fault and will pass. Undefined for other failures. */
 function temporaryFailure(error: unknown, job: ClaimedJob): string | undefined {

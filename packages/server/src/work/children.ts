@@ -9,6 +9,7 @@ import type { ChosenBundles, Config } from '../config.js';
 import { rateOf } from '../data/accounts/rates.js';
 import type { Db } from '../data/db/database.js';
 import { isUnavailable } from '../data/db/unavailable.js';
+import type { RawImage } from '../data/inputs/stored-image.js';
 import { keepAnnounced } from '../data/runners/registry.js';
 import { DecoderPool } from './preparation/decoder-pool.js';
 import { findSandbox } from './preparation/sandbox.js';
@@ -93,7 +94,7 @@ export class Children {
   }
 
   /** Decodes an untrusted image. @throws as `DecoderPool.decode` does */
-  async decode(image: Uint8Array, accountId: string, signal: AbortSignal): Promise<Uint8Array> {
+  async decode(image: Uint8Array, accountId: string, signal: AbortSignal): Promise<RawImage> {
     if (!this.#decoders) throw new Error('The decoders have not been started');
     return this.#decoders.decode(image, accountId, signal);
   }

@@ -1,13 +1,15 @@
 import { once } from 'node:events';
 import { readModel } from '@gen3d/convert';
 import { EnginePool } from '@gen3d/engine';
+import type { PhotoSide } from '@gen3d/schema/rules';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { ballPhoto } from '../../test/ball-photo.js';
+import { ballPixels } from '../../test/ball-photo.js';
 import { newAccount, newJob, temporaryDatabase, temporaryFolder, until } from '../../test/kit.js';
 import { inProcess, readyRunner, testWorker } from '../../test/worker-kit.js';
 import { newUlid } from '../base/ids.js';
 import { FolderAssetStore } from '../data/assets/folder-store.js';
 import { FolderInputStore } from '../data/inputs/folder-store.js';
+import { packPixels } from '../data/inputs/stored-image.js';
 import { claimForPreparation } from '../data/jobs/claim.js';
 import { cancel, finishPreparation } from '../data/jobs/lifecycle.js';
 import type { ModelMaker } from './runner/runner-protocol.js';
@@ -23,9 +25,9 @@ class HangingInputStore extends FolderInputStore {
   readonly hanging = new Set<string>();
   readonly #responded = new AbortController();
 
-  override async read(jobId: string): Promise<Uint8Array> {
+  override async read(jobId: string, side: PhotoSide): Promise<Uint8Array> {
     if (this.hanging.has(jobId)) await once(this.#responded.signal, 'abort');
-    return super.read(jobId);
+    return super.read(jobId, side);
   }
 
   respond(): void {
@@ -43,13 +45,13 @@ async function setUp({ leaseMs = 30_000, fileTimeoutMs = 60_000 } = {}) {
   const stages: (string | undefined)[] = [];
   // The order of events must not depend on how fast this machine is, so tests hold photos until others have started.
   const hold = { while: () => false };
-  /** Which job a photo belongs to: each has its own pixels. */
-  const photos = new Map<string, string>();
+  /** Which job a photo belongs to: each has its own width. */
+  const photos = new Map<number, string>();
   const made = inProcess(engine);
   const maker: ModelMaker = {
     ...made,
-    async generate(photo, { onProgress, ...options }) {
-      const id = photos.get(Buffer.from(photo).toString('latin1'))!;
+    async generate(sent, { onProgress, ...options }) {
+      const id = photos.get(sent[0]!.image.width)!;
       for (const other of inferring) together.get(other)!.push(id);
       together.set(id, [...inferring]);
       inferring.add(id);
@@ -62,7 +64,7 @@ async function setUp({ leaseMs = 30_000, fileTimeoutMs = 60_000 } = {}) {
           const stage = worker.runningStage(id);
           if (stages.at(-1) !== stage) stages.push(stage);
         };
-        return await made.generate(photo, { ...options, onProgress: observed });
+        return await made.generate(sent, { ...options, onProgress: observed });
       } finally {
         inferring.delete(id);
       }
@@ -74,9 +76,9 @@ async function setUp({ leaseMs = 30_000, fileTimeoutMs = 60_000 } = {}) {
   const account = await newAccount(db);
   const create = async (options: object | null = null) => {
     const id = newUlid();
-    const photo = ballPhoto(160 + photos.size);
-    photos.set(photo.toString('latin1'), id);
-    await inputs.replace(id, photo);
+    const image = ballPixels(160 + photos.size);
+    photos.set(image.width, id);
+    await inputs.replace(id, 'front', packPixels(image));
     return newJob(db, account, { id, created_at: Date.now(), options: options && JSON.stringify(options) });
   };
   const row = (id: string) => db.selectFrom('jobs').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
@@ -242,7 +244,7 @@ test('a job whose prepared image is missing is prepared again from its URL, with
     leaseMs: 60_000,
     maxPrepared: 1,
   });
-  await inputs.replace(id, ballPhoto());
+  await inputs.replace(id, 'front', packPixels(ballPixels()));
   await finishPreparation(db, claimed!.lease, 1, later);
   expect(await finished(id)).toMatchObject({ status: 'SUCCEEDED', attempt: 1 });
 });

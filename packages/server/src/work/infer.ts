@@ -6,19 +6,21 @@ import { rateOf } from '../data/accounts/rates.js';
 import type { AssetKeys } from '../data/assets/asset-store.js';
 import { currentTime } from '../data/db/time.js';
 import { isUnavailable, mayBeCommitted } from '../data/db/unavailable.js';
+import { unpack } from '../data/inputs/stored-image.js';
 import { claim } from '../data/jobs/claim.js';
 import { JobFailure } from '../data/jobs/failures.js';
 import type { JobOptions } from '../data/jobs/job-options.js';
 import { succeed } from '../data/jobs/lifecycle.js';
+import { photosOf } from '../data/jobs/photos.js';
 import type { JobStage, StageTimes } from '../data/jobs/stage-times.js';
 import { type ActiveJob, type ActiveJobs, aboutJob, type Opening, type WorkContext } from './active-jobs.js';
 import { progressSteps } from './runner/progress-steps.js';
 import type { Runner } from './runner/runner.js';
-import type { Made } from './runner/runner-protocol.js';
+import type { Made, SidePhoto } from './runner/runner-protocol.js';
 import { ReleasedError } from './stage-failures.js';
 
 // Makes the models of prepared jobs, several at a time. A runner makes the models: a child process without the
-// database, the files and the keys. This process reads the photo, stores the model and finishes the job. A job ends in
+// database, the files and the keys. This process reads the photos, stores the model and finishes the job. A job ends in
 // one of four ways: finished (files stored first, then one transaction with the charge), failed, canceled, or released
 // to the queue, which costs no attempt. When a lease is lost, the work on that job stops without a write. This process
 // may crash or be killed at any point; its jobs can be claimed again when their leases expire.
@@ -68,11 +70,16 @@ export class Inference {
     const { db, config, inputs, assets, files, observer, onEvent, log } = this.#context;
     const { job, abort } = held;
     const readStart = performance.now();
-    const photo = await files.limit('reading the input', inputs.read(job.id));
+    const photos: SidePhoto[] = [];
+    for (const { side } of photosOf(job)) {
+      const image = unpack(await files.limit('reading the input', inputs.read(job.id, side)));
+      if (image instanceof Uint8Array) throw new Error(`The image of job ${job.id} (${side}) is not prepared`);
+      photos.push({ side, image });
+    }
     const prepare = job.prepareMs + millisecondsSince(readStart);
     // The runner ended between the claim and now. This job is not the cause, so it must not lose an attempt.
     if (runner.hasEnded) throw new ReleasedError();
-    const { stats, ...model } = await this.#make(held, runner, photo);
+    const { stats, ...model } = await this.#make(held, runner, photos);
     const engineStages = rounded(stats.stageMs);
     const inferenceMs = inferenceTime(engineStages);
     abort.signal.throwIfAborted();
@@ -105,7 +112,7 @@ export class Inference {
   }
 
   /** Has the model made, and meanwhile writes the job's progress. */
-  async #make(held: ActiveJob, runner: Runner, photo: Uint8Array): Promise<Made> {
+  async #make(held: ActiveJob, runner: Runner, photos: readonly SidePhoto[]): Promise<Made> {
     const { config, observer } = this.#context;
     const { resolution, maxTriangles, textureSize } = config;
     const { job, abort, claimedAt } = held;
@@ -127,7 +134,7 @@ export class Inference {
     const options = job.options === null ? undefined : (JSON.parse(job.options) as JobOptions);
     const mesh = { resolution, maxTriangles, textureSize, sampler, realSize: readRealSize(options ?? {}) };
     const request = { ...mesh, options, onProgress, signal: abort.signal };
-    const made = await runner.maker.generate(photo, request).catch(throwAsFailure);
+    const made = await runner.maker.generate(photos, request).catch(throwAsFailure);
     await writing;
     return made;
   }

@@ -4,18 +4,22 @@ import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { decode } from '@gen3d/engine';
+import { type PhotoSide, photoSides } from '@gen3d/schema/rules';
 import type { KyselyPlugin } from 'kysely';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { ballPhoto } from '../../test/ball-photo.js';
+import { asDataUri, ballPhoto, ballPixels, bomb } from '../../test/ball-photo.js';
 import { newAccount, newJob, site, temporaryDatabase, temporaryFolder, until } from '../../test/kit.js';
 import { testDevice, testWorker } from '../../test/worker-kit.js';
 import { newUlid } from '../base/ids.js';
 import { FolderAssetStore } from '../data/assets/folder-store.js';
 import { currentTime } from '../data/db/time.js';
 import { FolderInputStore } from '../data/inputs/folder-store.js';
+import { packPixels, packReceived, type RawImage, unpack } from '../data/inputs/stored-image.js';
 import { deleteJob, finishDeletion } from '../data/jobs/deletion.js';
+import { photoColumns } from '../data/jobs/photos.js';
 import { DecoderPool } from './preparation/decoder-pool.js';
 import { slowHost } from './prepare.js';
+import { decodedPhoto } from './runner/decoded-photo.js';
 
 async function setUp({ slots = 8, fileTimeoutMs = 60_000 } = {}) {
   const db = await temporaryDatabase();
@@ -52,10 +56,10 @@ async function setUp({ slots = 8, fileTimeoutMs = 60_000 } = {}) {
   const account = await newAccount(db);
   /** Creates a job with a stored image, or with a URL. */
   const create = async (image: Uint8Array | string, of = account) => {
-    if (typeof image === 'string') return newJob(db, of, { prepared: 0, image_url: image });
+    if (typeof image === 'string') return newJob(db, of, { prepared: 0, image_urls: JSON.stringify({ front: image }) });
     const id = newUlid();
-    await inputs.put(id, image);
-    return newJob(db, of, { id, prepared: 0, image_url: null });
+    await inputs.put(id, 'front', packReceived(image));
+    return newJob(db, of, { id, prepared: 0, image_urls: null });
   };
   const job = (id: string) => db.selectFrom('jobs').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
   const prepared = (id: string) => until(async () => (await job(id)).prepared === 1);
@@ -98,25 +102,81 @@ test('a job with an inline image or an image URL is prepared once the decoded im
   for (const id of [await create(ballPhoto()), await create(url)]) {
     await prepared(id);
     expect(await job(id)).toMatchObject({ status: 'QUEUED', progress: 25, attempt: 0, lease_token: null });
-    expect(await decode(await inputs.read(id))).toEqual(expected);
+    const stored = unpack(await inputs.read(id, 'front'));
+    expect(decodedPhoto(stored as RawImage)).toEqual(expected);
   }
   await until(async () => timesPrepared() === 2);
+});
+
+test('all photos of a job are prepared, and one that an earlier attempt has prepared is not decoded again', async () => {
+  const { db, inputs, account, job, prepared } = await setUp();
+  const url = await site((_request, response) => response.end(ballPhoto(90)));
+  const id = newUlid();
+  await inputs.put(id, 'front', packReceived(ballPhoto(80)));
+  await inputs.put(id, 'right', packPixels(ballPixels(100)));
+  const photos = [
+    { side: 'front', url: null },
+    { side: 'left', url },
+    { side: 'right', url: null },
+  ] as const;
+  await newJob(db, account, { id, prepared: 0, ...photoColumns(photos) });
+  await prepared(id);
+  const stored = async (side: PhotoSide) => unpack(await inputs.read(id, side));
+  expect(await Promise.all([stored('front'), stored('left'), stored('right')])).toEqual(
+    [80, 90, 100].map((size) => ballPixels(size)),
+  );
+  expect(await job(id)).toMatchObject({ status: 'QUEUED', attempt: 0 });
+});
+
+test.each<[string, () => Promise<string> | string, RegExp]>([
+  ['cannot be fetched', () => site((_, response) => response.writeHead(404).end()), /^Photo of the back: .* HTTP 404$/],
+  ['is a bomb', () => asDataUri(bomb()), /^Photo of the back: The image is 20000 x 20000 pixels/],
+  ['is not an image', () => asDataUri(Buffer.from('<html>')), /^Photo of the back: The file is .* Send a PNG/],
+])('a job fails if the photo of one side %s, and the message names the side', async (_, photo, message) => {
+  const { db, inputs, account, job } = await setUp();
+  const id = newUlid();
+  const url = await photo();
+  const isRemote = url.startsWith('http');
+  await inputs.put(id, 'front', packReceived(ballPhoto()));
+  if (!isRemote) await inputs.put(id, 'back', packReceived(Buffer.from(url.split(',')[1]!, 'base64')));
+  const back = { side: 'back', url: isRemote ? url : null } as const;
+  await newJob(db, account, { id, prepared: 0, ...photoColumns([{ side: 'front', url: null }, back]) });
+  const failed = await until(async () => (await job(id)).finished_at !== null && job(id));
+  expect(failed.error_message).toMatch(message);
+});
+
+test('of a job with several photos, one slow host holds one slot, and gives way to another account', async () => {
+  vi.useFakeTimers({ toFake: ['performance'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { db, account, create, job, prepared } = await setUp({ slots: 1 });
+  let silentRequests = 0;
+  const silentHost = await site(() => void silentRequests++);
+  const url = await site((_request, response) => response.end(ballPhoto()));
+  const photos = photoSides.map((side) => ({ side, url: side === 'right' ? silentHost : url }));
+  const id = await newJob(db, account, { prepared: 0, attempt: 2, ...photoColumns(photos) });
+  await until(async () => silentRequests === 1);
+  vi.advanceTimersByTime(5_001);
+  await prepared(await create(url, await newAccount(db, 'other')));
+  expect(await job(id)).toMatchObject({
+    error_code: 'image_fetch_failed',
+    error_message: `Photo of the right side: ${slowHost}`,
+  });
 });
 
 test('a photo that is stored after its job was deleted is erased', async () => {
   const { db, inputs, create } = await setUp();
   const replace = inputs.replace.bind(inputs);
   let stored = false;
-  inputs.replace = async (id, image) => {
+  inputs.replace = async (id, side, image) => {
     await deleteJob(db, id, currentTime(db));
     await finishDeletion(db, { inputs, assets: new FolderAssetStore(temporaryFolder()) }, id);
-    await replace(id, image);
+    await replace(id, side, image);
     stored = true;
   };
   const id = await create(ballPhoto());
   await until(async () => stored);
   const isStored = () =>
-    inputs.read(id).then(
+    inputs.read(id, 'front').then(
       () => true,
       () => false,
     );
@@ -163,7 +223,7 @@ test('a job whose fetch gives way at the last attempt fails, so no host keeps it
   onTestFinished(() => void vi.useRealTimers());
   const { db, account, create, job, preparing } = await setUp({ slots: 1 });
   const silentHost = await site(() => {});
-  const id = await newJob(db, account, { prepared: 0, image_url: silentHost, attempt: 2 });
+  const id = await newJob(db, account, { prepared: 0, image_urls: JSON.stringify({ front: silentHost }), attempt: 2 });
   await until(async () => (await preparing()).length === 1);
   vi.advanceTimersByTime(5_001);
   await create(silentHost, await newAccount(db, 'other'));
@@ -230,9 +290,9 @@ test.skipIf(process.platform === 'win32')(
     const fetching = await create(await site(() => {}));
     const id = newUlid();
     // Reading a pipe blocks until another process writes.
-    const path = join(inputs.folder, id);
+    const path = join(inputs.folder, `${id}.front`);
     execFileSync('mkfifo', [path]);
-    await newJob(db, account, { id, prepared: 0, image_url: null, created_at: Date.now() });
+    await newJob(db, account, { id, prepared: 0, image_urls: null, created_at: Date.now() });
     await until(async () => worker.filesHang);
     await until(async () => (await job(fetching)).attempt === 0 && (await job(fetching)).lease_token === null);
     expect(await job(id)).toMatchObject({ attempt: 0, lease_token: null, lease_expires_at: expect.any(Number) });

@@ -1,16 +1,20 @@
 import { jobType, limits, progress } from '@gen3d/schema';
+import type { PhotoSide } from '@gen3d/schema/rules';
 import { newUlid } from '../base/ids.js';
 import { type Share, Shares } from '../base/shares.js';
 import { currentTime } from '../data/db/time.js';
+import { packPixels, unpack } from '../data/inputs/stored-image.js';
 import { claimForPreparation, everyAccount, type PreparationClaim, type SkippedAccounts } from '../data/jobs/claim.js';
 import { JobFailure, unsupportedType } from '../data/jobs/failures.js';
 import { finishPreparation, maxAttempts } from '../data/jobs/lifecycle.js';
+import { aboutPhoto, type JobPhoto, photosOf } from '../data/jobs/photos.js';
 import { type ActiveJob, type ActiveJobs, aboutJob, type Opening, type WorkContext } from './active-jobs.js';
 import { fetchImage } from './preparation/fetch-image.js';
 import { GaveWayError, ReleasedError } from './stage-failures.js';
 
 // Prepares jobs: PENDING 5 while an image is fetched and decoded, then QUEUED 25. Untrusted images are decoded in child
-// processes only, and what they return, a PNG of at most 2048 pixels a side, is the only image that inference decodes.
+// processes only, and what they return, pixels with sides of at most 2048, is what inference gets. A job's photos are
+// prepared one after the other, so they share what one photo may take.
 // Several jobs are prepared at a time, each under its own lease, in queue order and not far ahead. Accounts share a
 // number of inline images, and apart from that, memory for fetched ones, so a slow host delays only its own jobs.
 
@@ -31,10 +35,12 @@ const exhausted = (shares: Shares, amount?: number): SkippedAccounts =>
     ? shares.holders.filter((account) => !shares.mayTake(account, amount))
     : everyAccount;
 
-/** A fetched image's share of the memory. */
+/** The share of the memory that a job's fetched images take, one after the other. */
 interface Fetch {
   share: Share;
   receivedBytes: number;
+  /** The side that the current image shows. */
+  side: PhotoSide;
 }
 
 /** The first stage of jobs: fetches and decodes their images, and stores the result. */
@@ -79,30 +85,36 @@ export class Preparation {
   }
 
   async #work(held: ActiveJob): Promise<void> {
-    const { account_id, image_url } = held.job;
-    const progress = { receivedBytes: 0 };
-    const work = { giveWay: () => giveWay(held), progress: () => progress.receivedBytes };
+    const { account_id, image_urls } = held.job;
+    const progress: Omit<Fetch, 'share'> = { receivedBytes: 0, side: 'front' };
+    const work = { giveWay: () => giveWay(held, progress.side), progress: () => progress.receivedBytes };
     const share =
-      image_url === null ? this.#inline.take(account_id) : this.#fetches.take(account_id, this.#unknownBytes, work);
+      image_urls === null ? this.#inline.take(account_id) : this.#fetches.take(account_id, this.#unknownBytes, work);
     // A fetch that would have given way has made progress in the meantime.
     if (!share) throw new ReleasedError();
+    // Until the first request.
+    share.isKept = true;
     try {
-      await this.#prepare(held, image_url === null ? undefined : Object.assign(progress, { share }));
+      await this.#prepare(held, image_urls === null ? undefined : Object.assign(progress, { share }));
     } finally {
       share.end();
     }
   }
 
   async #prepare(held: ActiveJob, fetch: Fetch | undefined): Promise<void> {
-    const { db, inputs, files, children, onEvent, onPrepared, log } = this.#context;
+    const { db, onEvent, onPrepared, log } = this.#context;
     const { job, abort } = held;
     if (job.type !== jobType) throw unsupportedType(job.type);
     await this.#jobs.advance(job, 'PENDING', progress.preparing);
     const startedAt = performance.now();
-    const image = await this.#load(held, fetch);
-    const prepared = await children.decode(image, job.account_id, abort.signal);
-    abort.signal.throwIfAborted();
-    await files.limit('storing the prepared image', inputs.replace(job.id, prepared));
+    const photos = photosOf(job);
+    const lastFetched = photos.findLast(({ url }) => url !== null);
+    for (const photo of photos) {
+      await this.#preparePhoto(held, photo, fetch, photo === lastFetched).catch((error: unknown) => {
+        if (!(error instanceof JobFailure)) throw error;
+        throw new JobFailure(error.code, aboutPhoto(error.message, photo.side, job), { cause: error.cause });
+      });
+    }
     const prepareMs = Math.round(performance.now() - startedAt);
     abort.signal.throwIfAborted();
     await this.#jobs.whenAvailable(() => finishPreparation(db, job.lease, prepareMs, currentTime(db)));
@@ -111,13 +123,33 @@ export class Preparation {
     log.debug({ ...aboutJob(job), prepareMs }, 'job prepared');
   }
 
-  async #load({ job, abort: { signal } }: ActiveJob, fetch: Fetch | undefined): Promise<Uint8Array> {
-    const { inputs, files, dispatcher } = this.#context;
-    if (!fetch || job.image_url === null) return files.limit('reading the input', inputs.read(job.id));
-    const image = await fetchImage(job.image_url, {
-      dispatcher,
-      signal,
-      onLength: (bytes) => fetch.share.resize(Math.max(this.#minBytes, bytes)),
+  async #preparePhoto(
+    held: ActiveJob,
+    { side, url }: JobPhoto,
+    fetch: Fetch | undefined,
+    isLastFetched: boolean,
+  ): Promise<void> {
+    const { inputs, files, children } = this.#context;
+    const { job, abort } = held;
+    const image =
+      fetch && url !== null
+        ? await this.#fetch(held, url, Object.assign(fetch, { side }), isLastFetched)
+        : unpack(await files.limit('reading the input', inputs.read(job.id, side)));
+    // An earlier attempt has prepared it.
+    if (!(image instanceof Uint8Array)) return;
+    const pixels = await children.decode(image, job.account_id, abort.signal);
+    abort.signal.throwIfAborted();
+    await files.limit('storing the prepared image', inputs.replace(job.id, side, packPixels(pixels)));
+  }
+
+  async #fetch({ abort }: ActiveJob, url: string, fetch: Fetch, isLast: boolean): Promise<Uint8Array> {
+    fetch.share.isKept = false;
+    fetch.share.restart();
+    const image = await fetchImage(url, {
+      dispatcher: this.#context.dispatcher,
+      signal: abort.signal,
+      // Before the last image, the share stays large enough for any that follows.
+      onLength: (bytes) => isLast && fetch.share.resize(Math.max(this.#minBytes, bytes)),
       onBytes: (bytes) => {
         fetch.receivedBytes += bytes;
       },
@@ -129,6 +161,7 @@ export class Preparation {
 }
 
 /** Ends a slow fetch. The attempt counts, so a host that never responds cannot keep its job open. */
-function giveWay({ job, abort }: ActiveJob): void {
-  abort.abort(job.attempt < maxAttempts ? new GaveWayError() : new JobFailure('image_fetch_failed', slowHost));
+function giveWay({ job, abort }: ActiveJob, side: PhotoSide): void {
+  const failure = new JobFailure('image_fetch_failed', aboutPhoto(slowHost, side, job));
+  abort.abort(job.attempt < maxAttempts ? new GaveWayError() : failure);
 }

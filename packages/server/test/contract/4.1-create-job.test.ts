@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib';
 import { limits } from '@gen3d/schema';
 import { describe, expect, test } from 'vitest';
 import { asDataUri } from '../ball-photo.js';
-import { photoJob, photoUrl, refused, sharedServer, withImages } from './kit.js';
+import { photoJob, photoUrl, refused, sharedServer, withImages, withViews } from './kit.js';
 
 const { admin, newCaller, server } = sharedServer();
 const inline = (bytes: number, type = 'image/png') => asDataUri(Buffer.alloc(bytes, 1), type);
@@ -173,6 +173,59 @@ describe('4.1 POST /v1/jobs', () => {
       const id = await create(photoJob({ options, color: 'red' }));
       expect(await task(id)).toMatchObject({ status: 'PENDING', progress: 0 });
     }
+  });
+});
+
+describe('4.1 views, which are gen3d’s own', () => {
+  test('can be photos of any other sides, each a URL or a data URI', async () => {
+    const { create, task } = await newCaller();
+    for (const views of [
+      {},
+      { left: photoUrl },
+      { right: inline(10) },
+      { left: photoUrl, back: inline(9), right: photoUrl },
+    ]) {
+      expect(await task(await create(withViews(views)))).toMatchObject({ status: 'PENDING' });
+    }
+    await create(withViews({ left: inline(3_000_000) }, inline(3_000_000)));
+  });
+
+  test.each([
+    ['input.views.top: is unknown', { top: photoUrl }],
+    ['input.views.front: is unknown', { front: photoUrl }],
+    ['input.views.__proto__: is unknown', JSON.parse(`{"__proto__":"${photoUrl}"}`)],
+    ['input.views.left: must be an http(s) URL', { left: 'photo.jpg', back: photoUrl }],
+    ['input.views.back: has the scheme', { back: 'ftp://example.com/photo.jpg' }],
+    ['input.views.back: contains 4194305 bytes', { back: inline(4 * 1024 ** 2 + 1) }],
+    ['input.views.right: must be a string', { right: [photoUrl] }],
+    ['input.views: must be an object', null],
+    ['input.views: must be an object', Array(1_000).fill(photoUrl)],
+    [
+      'input.views.side0: is unknown',
+      Object.fromEntries(Array.from({ length: 1_000 }, (_, i) => [`side${i}`, photoUrl])),
+    ],
+  ])('are refused with 400, and the message says %s', async (problem, views) => {
+    const { call, list } = await newCaller();
+    const message = refused(await call('POST', '/v1/jobs', withViews(views)), 400, 'invalid_request');
+    expect(message).toContain(problem);
+    expect(message.length).toBeLessThan(200);
+    expect((await list()).jobs).toEqual([]);
+  });
+
+  test('count in the limit of the body: two data URIs of 4 MiB are 400', async () => {
+    const { call, list } = await newCaller();
+    const image = inline(4 * 1024 ** 2);
+    expect(
+      refused(await call('POST', '/v1/jobs', withViews({ back: image }, image)), 400, 'invalid_request'),
+    ).toContain('body');
+    expect((await list()).jobs).toEqual([]);
+  });
+
+  test('do not make another job if an idempotency key is repeated without them', async () => {
+    const { create } = await newCaller();
+    const id = await create({ ...withViews({ left: inline(10) }), idempotency_key: 'k' });
+    expect(await create({ ...withViews({ left: inline(10), back: inline(10) }), idempotency_key: 'k' })).toBe(id);
+    expect(await create(photoJob({ idempotency_key: 'k' }))).toBe(id);
   });
 });
 

@@ -40,6 +40,8 @@ test('validation, idempotency and unsupported types work with the test key as wi
   expect((await withTestKey(server, 'POST', '/v1/jobs', { type: 'image-to-3d' })).status).toBe(400);
   const keyed = { ...photo, idempotency_key: 'k' };
   expect((await create(server, keyed)).task_id).toBe((await create(server, keyed)).task_id);
+  const views = { left: photo.input.image_urls[0], back: 'https://example.com/back.jpg' };
+  expect(await create(server, { ...photo, input: { ...photo.input, views } })).toMatchObject({ status: 'SUCCEEDED' });
   expect(await create(server, { type: 'other', input: {} })).toMatchObject({
     status: 'FAILED',
     error: { code: 'unsupported_type' },

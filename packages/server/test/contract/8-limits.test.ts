@@ -125,7 +125,7 @@ describe('8 open jobs', () => {
     expect(server.config.maxOpenJobs).toBe(1_000);
     const db = openDatabase(dataDirOf(server.config).database);
     onTestFinished(() => db.destroy());
-    const blank = { type: 'image-to-3d', idempotency_key: null, image_url: null, created_at: 0 };
+    const blank = { type: 'image-to-3d', idempotency_key: null, image_urls: null, created_at: 0 };
     await db.transaction().execute(async (trx) => {
       const account_id = server.bootstrap!.accountId;
       for (let i = 0; i < 999; i++) await enqueueJob(trx, { id: ulid(), account_id, ...blank }, server.config);

@@ -53,6 +53,8 @@ export const photoJob = (extra: Record<string, unknown> = {}) => ({
   input: { image_urls: [photoUrl] },
   ...extra,
 });
+/** A job with photos of several sides. */
+export const withViews = (views: unknown, front = photoUrl) => photoJob({ input: { image_urls: [front], views } });
 export const withImages = (...image_urls: unknown[]) => photoJob({ input: { image_urls } });
 
 type Call = (method: string, path: string, body?: unknown) => Promise<ApiResponse>;

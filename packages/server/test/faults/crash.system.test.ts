@@ -9,9 +9,9 @@ import { sql } from 'kysely';
 import { expect, inject, onTestFinished, test } from 'vitest';
 import { readModel } from '../../../convert/src/model-parts.js';
 import { dataDirOf } from '../../src/data/installation/data-dir.js';
-import { asDataUri, ballPhoto, transparentPhoto } from '../ball-photo.js';
+import { ballPhoto, transparentPhoto } from '../ball-photo.js';
 import { freePort } from '../free-port.js';
-import { newInstallation, onPostgres, until } from '../kit.js';
+import { imageJob, newInstallation, onPostgres, until } from '../kit.js';
 import { openDatabase } from '../open-database.js';
 import {
   expectOneEndEach,
@@ -51,7 +51,7 @@ const plan = fc.sample(
   { seed, numRuns: kills },
 );
 
-const photoJob = (photo: Buffer) => ({ type: 'image-to-3d', input: { image_urls: [asDataUri(photo)] } });
+const photoJob = (photo: Buffer) => imageJob(photo, { back: photo });
 const needle = photoJob(ballPhoto(160, 0.1));
 /** Mostly quick jobs, so that many succeed between the kills. */
 const bodies = [

@@ -24,6 +24,7 @@ import type { Db } from '../../src/data/db/database.js';
 import { GroupCommit } from '../../src/data/db/group-commit.js';
 import { migrate } from '../../src/data/db/open.js';
 import { FolderInputStore } from '../../src/data/inputs/folder-store.js';
+import { packPixels } from '../../src/data/inputs/stored-image.js';
 import { claimForPreparation } from '../../src/data/jobs/claim.js';
 import { createJob } from '../../src/data/jobs/create.js';
 import {
@@ -39,7 +40,7 @@ import { needsInput } from '../../src/data/jobs/retry.js';
 import { Runner } from '../../src/work/runner/runner.js';
 import type { ModelMaker } from '../../src/work/runner/runner-protocol.js';
 import { Worker } from '../../src/work/worker.js';
-import { asDataUri, ballPhoto } from '../ball-photo.js';
+import { asDataUri, ballPhoto, ballPixels } from '../ball-photo.js';
 import { openDatabase } from '../open-database.js';
 import { clock } from './fake-clock.js';
 
@@ -148,7 +149,7 @@ async function infer({ db, inputs, assets }: Open): Promise<void> {
 async function prepare({ db, inputs }: Open): Promise<void> {
   const job = await claimForPreparation(db, { runner: 'machine', now: Date.now(), leaseMs: 30_000, maxPrepared: 8 });
   if (!job) return;
-  await inputs.replace(job.id, photo);
+  await inputs.replace(job.id, 'front', packPixels(ballPixels(16)));
   await finishPreparation(db, job.lease, 1, Date.now());
 }
 

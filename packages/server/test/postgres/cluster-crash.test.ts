@@ -11,7 +11,7 @@ import { readModel } from '../../../convert/src/model-parts.js';
 import { S3AssetStore } from '../../src/cluster/s3/asset-store.js';
 import { loadConfig } from '../../src/config.js';
 import { openAdmin } from '../../src/index.js';
-import { asDataUri, ballPhoto } from '../ball-photo.js';
+import { ballPhoto } from '../ball-photo.js';
 import {
   expectOneEndEach,
   isWholeJpeg,
@@ -25,7 +25,7 @@ import { makePrivateCa } from '../faults/private-ca.js';
 import { openReceiver } from '../faults/receiver.js';
 import { killPid, spawnServer, spawnWorker, type WorkerProcess } from '../faults/server-process.js';
 import { freePort } from '../free-port.js';
-import { assetFiles, temporaryFolder, until } from '../kit.js';
+import { assetFiles, imageJob, temporaryFolder, until } from '../kit.js';
 import { openDatabase } from '../open-database.js';
 import { bucketName, keysIn, sharedS3 } from '../s3/kit.js';
 import { startCluster } from './cluster.js';
@@ -61,7 +61,7 @@ const plan = fc.sample(
 
 const s3 = sharedS3();
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
-const photoJob = { type: 'image-to-3d', input: { image_urls: [asDataUri(ballPhoto(160, 0.1))] } };
+const photoJob = imageJob(ballPhoto(160, 0.1), { left: ballPhoto(160, 0.1) });
 /** Errors of a process that exits because the database is unavailable when it starts. */
 const noDatabase = /Cannot use the database|PostgreSQL was lost|No connection to PostgreSQL/;
 

@@ -7,6 +7,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { loadConfig } from '../../src/config.js';
 import { FolderAssetStore } from '../../src/data/assets/folder-store.js';
 import { FolderInputStore } from '../../src/data/inputs/folder-store.js';
+import { packReceived, unpack } from '../../src/data/inputs/stored-image.js';
 import { deleteJob } from '../../src/data/jobs/deletion.js';
 import { edges } from '../../src/edges.js';
 import { migrateTo } from '../../src/index.js';
@@ -21,25 +22,25 @@ const glb = (name: string) => Buffer.from(`glTF of ${name}`);
 const jpeg = (name: string) => Buffer.from(`JPEG of ${name}`);
 
 /**
- * A SQLite installation with a finished job, a waiting job with an image, one whose image was fetched and prepared, a
+ * A SQLite installation with a finished job, a waiting job with images of two sides, one whose image was fetched and prepared, a
  * canceled one whose image is kept for a retry, a finished one whose photo the operator keeps, and files of earlier attempts.
  */
 async function installation() {
   const dataDir = temporaryFolder();
   const server = await serveFrom({ dataDir, database: 'sqlite' });
-  const create = async (url: string) => {
-    const job = { type: 'image-to-3d', input: { image_urls: [url] } };
+  const create = async (url: string, views?: object) => {
+    const job = { type: 'image-to-3d', input: { image_urls: [url], views } };
     return CreateJobResponse.parse((await server.call('POST', '/v1/jobs', job)).body).job_id;
   };
   const finished = await create('https://example.com/photo.jpg');
-  const waiting = await create(asDataUri(ballPhoto()));
+  const waiting = await create(asDataUri(ballPhoto()), { back: asDataUri(ballPhoto()) });
   const fetched = await create('https://example.com/fetched.jpg');
   const canceled = await create(asDataUri(ballPhoto()));
   await server.call('POST', `/gen3d/jobs/${canceled}/cancel`);
   const kept = await create(asDataUri(ballPhoto()));
   const inputs = new FolderInputStore(join(dataDir, 'inputs'));
-  await inputs.put(fetched, ballPhoto());
-  await inputs.put(finished, ballPhoto()); // left by a crash
+  await inputs.put(fetched, 'front', packReceived(ballPhoto()));
+  await inputs.put(finished, 'front', packReceived(ballPhoto())); // left by a crash
   const store = new FolderAssetStore(join(dataDir, 'assets'));
   const winner = await store.put(finished, glb('winner'), jpeg('winner'));
   await store.put(finished, glb('loser'), jpeg('loser'));
@@ -93,15 +94,16 @@ test('a model moves to the bucket, its old URL redirects there, and the images t
   const report = await move();
   expect(report.files).toMatchObject({
     assets: { copied: wanted.length, there: 0 },
-    photos: { copied: 4, there: 0 },
+    photos: { copied: 5, there: 0 },
     missing: [],
   });
   expect(report.photosLeft).toBe(0);
   expect(await keysIn(bucket, 'assets/')).toEqual(wanted.map((key) => `assets/${key}`));
   for (const id of [waiting, fetched, canceled, kept]) {
-    expect(await stores.inputs.read(id)).toEqual(new Uint8Array(ballPhoto()));
+    expect(unpack(await stores.inputs.read(id, 'front'))).toEqual(new Uint8Array(ballPhoto()));
   }
-  expect(await keysIn(bucket, 'inputs/')).toHaveLength(4);
+  expect(unpack(await stores.inputs.read(waiting, 'back'))).toEqual(new Uint8Array(ballPhoto()));
+  expect(await keysIn(bucket, 'inputs/')).toHaveLength(5);
 
   const server = await serveFrom(settings, apiKey);
   const moved = Task.parse((await server.call('GET', `/v1/jobs/${finished}`)).body);
@@ -151,16 +153,16 @@ test('interrupted by the bucket, it resumes: it sends no file twice, except one 
   // The database is complete now, and only the files are checked again.
   await stores.assets.write(winner.modelKey, glb('imposter'));
   await stores.inputs.remove(canceled);
-  for (const id of [waiting, fetched]) await rm(join(dataDir, 'inputs', id));
+  for (const id of [waiting, fetched]) await rm(join(dataDir, 'inputs', `${id}.front`));
   const again = await move();
   expect(again).toMatchObject({ found: 'finished', tables: [] });
   expect(again.files).toMatchObject({
     assets: { copied: 1, there: wanted.length - 1 },
-    photos: { copied: 1, there: 1 },
+    photos: { copied: 1, there: 2 },
     missing: [waiting], // the other one can be fetched again
   });
   expect(Buffer.from((await stores.assets.read(winner.modelKey))!)).toEqual(glb('winner'));
-  expect(await keysIn(bucket, 'inputs/')).toHaveLength(4);
+  expect(await keysIn(bucket, 'inputs/')).toHaveLength(5);
 });
 
 test('copies models into a folder, leaves images in the data directory, and names missing files', {
@@ -175,7 +177,7 @@ test('copies models into a folder, leaves images in the data directory, and name
   await rm(join(dataDir, 'assets', winner.thumbnailKey));
   const target = loadConfig({}, {}, { dataDir, database, assets });
   const report = await migrateTo({ source: { dataDir, assets: undefined }, target, files: true });
-  expect(report.photosLeft).toBe(4);
+  expect(report.photosLeft).toBe(5);
   expect(report.files).toMatchObject({ photos: { copied: 0 }, missing: [winner.thumbnailKey] });
   const copied = new FolderAssetStore(assets);
   for (const key of wanted) {

@@ -51,7 +51,7 @@ async function addJobs(dataDir: string, account: string, count: number): Promise
           account_id: account,
           type: 'image-to-3d',
           idempotency_key: i % 3 === 0 ? `order "${i}" \u0000 \u{1f6f4}` : null,
-          image_url: 'https://example.com/photo.jpg',
+          image_urls: JSON.stringify({ front: 'https://example.com/photo.jpg' }),
           status: charged ? 'SUCCEEDED' : 'PENDING',
           progress: charged ? 100 : 0,
           error_code: null,

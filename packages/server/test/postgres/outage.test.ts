@@ -10,8 +10,9 @@ import { newUlid } from '../../src/base/ids.js';
 import { FolderAssetStore } from '../../src/data/assets/folder-store.js';
 import { migrate } from '../../src/data/db/open.js';
 import { FolderInputStore } from '../../src/data/inputs/folder-store.js';
+import { packPixels } from '../../src/data/inputs/stored-image.js';
 import type { ModelMaker } from '../../src/work/runner/runner-protocol.js';
-import { ballPhoto } from '../ball-photo.js';
+import { ballPixels } from '../ball-photo.js';
 import { newAccount, newJob, startServer, temporaryFolder, until } from '../kit.js';
 import { openDatabase } from '../open-database.js';
 import { inProcess, readyRunner, testWorker } from '../worker-kit.js';
@@ -131,7 +132,7 @@ test('a job whose inference ends while PostgreSQL is unavailable is finished aft
   const observer = { claimed() {}, waited() {}, failed() {}, succeeded };
   const worker = testWorker({ db, inputs, assets, observer }, { runner, leaseMs: 60_000 });
   const id = newUlid();
-  await inputs.replace(id, ballPhoto());
+  await inputs.replace(id, 'front', packPixels(ballPixels()));
   await newJob(db, await newAccount(db), { id });
   await worker.start();
 

@@ -8,15 +8,15 @@ import { expect, onTestFinished, test } from 'vitest';
 import { newUlid } from '../../src/base/ids.js';
 import { S3AssetStore } from '../../src/cluster/s3/asset-store.js';
 import { dataDirOf } from '../../src/data/installation/data-dir.js';
-import { asDataUri, ballPhoto } from '../ball-photo.js';
+import { ballPhoto } from '../ball-photo.js';
 import { refused } from '../contract/kit.js';
-import { assetFiles, newInstallation, silent, site, startServer, type TestServer, until } from '../kit.js';
+import { assetFiles, imageJob, newInstallation, silent, site, startServer, type TestServer, until } from '../kit.js';
 import { openDatabase } from '../open-database.js';
 import { bucketName, keysIn, sharedS3 } from './kit.js';
 
 const s3 = sharedS3();
 const withRunner = { workers: 1 };
-const photo = { type: 'image-to-3d', input: { image_urls: [asDataUri(ballPhoto())] } };
+const photo = imageJob(ballPhoto(), { back: ballPhoto() });
 const photoAtUrl = { type: 'image-to-3d', input: { image_urls: ['https://example.com/photo.jpg'] } };
 
 async function withBucket(settings: Record<string, unknown> = {}, log: pino.Logger = silent) {
@@ -61,7 +61,8 @@ test('an image becomes a GLB at the URL of the bucket; the image is deleted, and
 test('a waiting image is in a private part of the bucket, outside the assets URL', async () => {
   const { server, bucket } = await withBucket();
   const id = await create(server);
-  expect(await keysIn(bucket)).toEqual([expect.stringMatching(new RegExp(`^inputs/${id}\\.[\\w-]{22}$`))]);
+  const keys = ['back', 'front'].map((side) => new RegExp(`^inputs/${id}\\.${side}\\.[\\w-]{22}$`));
+  expect(await keysIn(bucket)).toEqual(keys.map((key) => expect.stringMatching(key)));
 });
 
 test('the URLs of assets start with --assets-url, and those below /assets redirect there', async () => {

@@ -1,3 +1,4 @@
+import type { PhotoSide } from '@gen3d/schema/rules';
 import { AdminError } from '../../base/errors.js';
 import type { AssetStore } from '../../data/assets/asset-store.js';
 import type { InputStore } from '../../data/inputs/input-store.js';
@@ -12,6 +13,12 @@ export interface FileCounts {
   there: number;
   /** Total size of the files written. */
   bytes: number;
+}
+
+/** Identifies an image in an input store. */
+export interface StoredInput {
+  readonly jobId: string;
+  readonly side: PhotoSide;
 }
 
 export const noFiles = (): FileCounts => ({ copied: 0, there: 0, bytes: 0 });
@@ -40,26 +47,23 @@ export async function copyAssets(
 
 /** Copies the images of jobs, like `copyAssets`. */
 export async function copyInputs(
-  jobIds: readonly string[],
+  images: readonly StoredInput[],
   from: InputStore,
   to: InputStore,
   counts: FileCounts,
 ): Promise<void> {
-  await forEach(jobIds, async (jobId) => {
-    const bytes = await from.read(jobId);
-    await copyOne(bytes, counts, `The image of job ${jobId}`, {
-      read: () => readImage(to, jobId),
-      write: async () => {
-        await to.remove(jobId);
-        await to.put(jobId, bytes);
-      },
+  await forEach(images, async (image) => {
+    const bytes = await from.read(image.jobId, image.side);
+    await copyOne(bytes, counts, `The image of job ${image.jobId} (${image.side})`, {
+      read: () => readImage(to, image),
+      write: () => to.replace(image.jobId, image.side, bytes),
     });
   });
 }
 
-async function readImage(store: InputStore, jobId: string): Promise<Uint8Array | undefined> {
+async function readImage(store: InputStore, { jobId, side }: StoredInput): Promise<Uint8Array | undefined> {
   try {
-    return await store.read(jobId);
+    return await store.read(jobId, side);
   } catch (error) {
     if (error instanceof UnreadableImageError && error.isMissing) return undefined;
     throw error;

@@ -14,7 +14,7 @@ import { type DataDir, dataDirOf } from '../../data/installation/data-dir.js';
 import type { Edges } from '../../data/installation/edges.js';
 import { withoutPassword } from '../postgres/connections.js';
 import { requireNoForeignTables } from '../postgres/postgres.js';
-import { copyAssets, copyInputs, type FileCounts, noFiles } from './copy-files.js';
+import { copyAssets, copyInputs, type FileCounts, noFiles, type StoredInput } from './copy-files.js';
 import { copyTable } from './copy-table.js';
 import { type CopiedTable, copiedTableNames, openSource, type Source } from './source.js';
 import { claimTarget, finishImport, finishTables, type Progress } from './target.js';
@@ -154,18 +154,21 @@ async function copyFiles(
   if (isS3Url(to.assets)) {
     const needed = await neededInputs(from, inputs);
     await copyInputs(needed, new FolderInputStore(inputs), stores.inputs, report.photos);
-    const copied = new Set(needed);
-    report.missing.push(...from.jobsWithOnlyAnInput().filter((jobId) => !copied.has(jobId)));
+    const copied = new Set(needed.map(nameOf));
+    const missing = from.onlyInputs().filter((image) => !copied.has(nameOf(image)));
+    report.missing.push(...new Set(missing.map(({ jobId }) => jobId)));
   }
   for (const key of from.assetKeys()) if (!existsSync(join(assets, key))) report.missing.push(key);
   return report;
 }
 
-/** Returns the ids of the jobs whose images are stored and still needed. */
-async function neededInputs(from: Source, folder: string): Promise<string[]> {
+/** Lists the stored images that jobs still need. */
+async function neededInputs(from: Source, folder: string): Promise<StoredInput[]> {
   if (!existsSync(folder)) return [];
-  return (await new FolderInputStore(folder).jobIds()).filter((jobId) => from.needsInput(jobId));
+  return (await new FolderInputStore(folder).images()).filter(({ jobId }) => from.needsInput(jobId));
 }
+
+const nameOf = ({ jobId, side }: StoredInput) => `${jobId}.${side}`;
 
 async function sameCounts(from: Source, db: Db): Promise<MoveReport['tables']> {
   const tables: MoveReport['tables'] = [];

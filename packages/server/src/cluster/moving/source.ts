@@ -11,6 +11,8 @@ import {
   type SqliteStatement,
 } from '../../data/db/sqlite-connection.js';
 import type { JobRow, Tables } from '../../data/db/tables.js';
+import { photosOf } from '../../data/jobs/photos.js';
+import type { StoredInput } from './copy-files.js';
 
 export type CopiedTable = Exclude<keyof Tables, keyof typeof notCopied>;
 
@@ -55,8 +57,8 @@ export interface Source {
   count(table: CopiedTable): number;
   /** Whether a job may still need its stored image: to be finished, or to be tried again. */
   needsInput(jobId: string): boolean;
-  /** Ids of the unfinished jobs that came with their image, so it cannot be fetched from a URL. */
-  jobsWithOnlyAnInput(): string[];
+  /** Lists the images that came with unfinished jobs, so they cannot be fetched from a URL. */
+  onlyInputs(): StoredInput[];
   /** Returns the outcome of a job. Undefined if the job has no record. */
   outcomeOf(jobId: string): Outcome | undefined;
   /** Iterates over the asset keys of all jobs. */
@@ -107,8 +109,15 @@ export function openSource(path: string): Source {
         and (finished_at is null or status in ('FAILED', 'CANCELED') or status = 'SUCCEEDED' and photo_kept = 1)`;
       return database.prepare(query).all([jobId]).length > 0;
     },
-    jobsWithOnlyAnInput: () =>
-      values('select id from jobs where finished_at is null and image_url is null') as string[],
+    onlyInputs: () =>
+      database
+        .prepare('select id, views, image_urls from jobs where finished_at is null')
+        .all([])
+        .flatMap((row) => {
+          const [jobId, views, image_urls] = row as [string, string | null, string | null];
+          const photos = photosOf({ views, image_urls }).filter(({ url }) => url === null);
+          return photos.map(({ side }) => ({ jobId, side }));
+        }),
     outcomeOf(jobId) {
       const [row] = database.prepare('select finished_at, model_key from jobs where id = ?').all([jobId]);
       if (!row) return undefined;

@@ -8,7 +8,7 @@ const job = (account: string, id: string, key: string | null = null) => ({
   account_id: account,
   type: 'image-to-3d',
   idempotency_key: key,
-  image_url: null,
+  image_urls: null,
   created_at: 0,
 });
 

@@ -46,7 +46,7 @@ const tables = [
     day integer not null,
     spent_microusd bigint not null, inference_ms bigint not null, jobs bigint not null
   )`,
-  // The URL is last, because it may fill pages that SQLite reads on the way to later columns.
+  // The URLs are last, because they may fill pages that SQLite reads on the way to later columns.
   `create table jobs (
     id text primary key,
     account_id text not null references accounts (id),
@@ -71,7 +71,8 @@ const tables = [
     label_folded text not null default '',
     hidden integer not null default 0,
     share_token text,
-    image_url text
+    views text,
+    image_urls text
   )`,
   `create table runners (
     id text primary key,

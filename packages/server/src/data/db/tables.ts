@@ -188,11 +188,13 @@ interface JobTable {
   idempotency_key: string | null;
   /** The first job for the photo, if this one is a retry. Of a job's retries, at most one has not failed. */
   retry_of: string | null;
+  /** The sides of its photos beside the front, as a JSON array. Null if it has one photo. See jobs/photos.ts. */
+  views: string | null;
   /**
-   * The remote image's URL, while the job is open or can be tried again. Null if the image came with the request and is
-   * stored under the job's id (see inputs/input-store.ts).
+   * The URLs of remote images as JSON, by side, while the job is open or can be tried again. Null if no image is remote:
+   * those that came with the request are stored under the job's id (see inputs/input-store.ts).
    */
-  image_url: string | null;
+  image_urls: string | null;
   status: JobStatus;
   progress: number;
   error_code: TaskErrorCode | null;
@@ -212,7 +214,7 @@ interface JobTable {
   lease_ms: number | null;
   /** The runner that holds the lease; for a preparation, the machine. */
   runner: string | null;
-  /** 1 once the job is prepared: its stored input is then a PNG of its pixels, and runners claim it. */
+  /** 1 once the job is prepared: its stored images are then pixels, and runners claim it. */
   prepared: Generated<number>;
   /** 1 if the photo of a job with a model is kept, to make the model again. */
   photo_kept: Generated<number>;

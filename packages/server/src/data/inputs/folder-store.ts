@@ -1,11 +1,12 @@
-import { open, readdir, readFile, rm, stat, utimes } from 'node:fs/promises';
+import { readdir, readFile, rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { syncFolder } from '@gen3d/engine/files';
+import { type PhotoSide, photoSides } from '@gen3d/schema/rules';
 import { copyDurably, writeDurably } from '../../base/durable-file.js';
 import { ifMissing } from '../../base/errors.js';
-import { type ImageStream, type InputStore, UnreadableImageError } from './input-store.js';
+import { type InputStore, UnreadableImageError } from './input-store.js';
 
-/** Images on the local disk, each in a file named by its job's id. */
+/** Images on the local disk, each in a file named by its job's id and the side that it shows. */
 export class FolderInputStore implements InputStore {
   readonly folder: string;
 
@@ -13,34 +14,28 @@ export class FolderInputStore implements InputStore {
     this.folder = folder;
   }
 
-  async put(jobId: string, image: Uint8Array): Promise<void> {
-    await writeDurably(join(this.folder, jobId), image);
+  async put(jobId: string, side: PhotoSide, image: Uint8Array): Promise<void> {
+    await writeDurably(this.#pathOf(jobId, side), image);
   }
 
-  async replace(jobId: string, prepared: Uint8Array): Promise<void> {
-    await this.put(jobId, prepared);
+  async replace(jobId: string, side: PhotoSide, prepared: Uint8Array): Promise<void> {
+    await this.put(jobId, side, prepared);
   }
 
-  read(jobId: string): Promise<Uint8Array> {
-    return readable(jobId, readFile(join(this.folder, jobId)));
+  read(jobId: string, side: PhotoSide): Promise<Uint8Array> {
+    return readable(jobId, side, readFile(this.#pathOf(jobId, side)));
   }
 
-  async open(jobId: string): Promise<ImageStream> {
-    const file = await readable(jobId, open(join(this.folder, jobId)));
-    const { size } = await file.stat();
-    return { bytes: file.createReadStream(), size };
-  }
-
-  async copy(jobId: string, newJobId: string): Promise<void> {
-    const path = join(this.folder, jobId);
+  async copy(jobId: string, side: PhotoSide, newJobId: string): Promise<void> {
+    const path = this.#pathOf(jobId, side);
     const now = new Date();
     // The copy is a second name of the file. To the sweep it must not look as old as the original.
-    await readable(jobId, utimes(path, now, now));
-    await copyDurably(path, join(this.folder, newJobId));
+    await readable(jobId, side, utimes(path, now, now));
+    await copyDurably(path, this.#pathOf(newJobId, side));
   }
 
   async remove(jobId: string): Promise<void> {
-    await rm(join(this.folder, jobId), { force: true });
+    for (const side of photoSides) await rm(this.#pathOf(jobId, side), { force: true });
   }
 
   async erase(jobId: string): Promise<void> {
@@ -51,24 +46,33 @@ export class FolderInputStore implements InputStore {
     await syncFolder(this.folder);
   }
 
-  async jobIds(): Promise<string[]> {
+  /** Lists the images of all jobs. */
+  async images(): Promise<{ jobId: string; side: PhotoSide }[]> {
     // Names of drafts start with a dot.
-    return (await readdir(this.folder)).filter((name) => !name.startsWith('.'));
+    const names = (await readdir(this.folder)).filter((name) => !name.startsWith('.'));
+    return names.map((name) => ({ jobId: jobIdIn(name), side: name.slice(jobIdIn(name).length + 1) as PhotoSide }));
   }
 
   async sweep(olderThan: number, isNeeded: (jobId: string) => Promise<boolean>): Promise<void> {
     for (const name of await readdir(this.folder)) {
-      const found = await stat(join(this.folder, name)).catch(ifMissing(undefined)); // its job finished meanwhile
-      if (found && found.mtimeMs < olderThan && !(await isNeeded(name))) await this.remove(name);
+      const path = join(this.folder, name);
+      const found = await stat(path).catch(ifMissing(undefined)); // its job finished meanwhile
+      if (found && found.mtimeMs < olderThan && !(await isNeeded(jobIdIn(name)))) await rm(path, { force: true });
     }
+  }
+
+  #pathOf(jobId: string, side: PhotoSide): string {
+    return join(this.folder, `${jobId}.${side}`);
   }
 }
 
-async function readable<T>(jobId: string, access: Promise<T>): Promise<T> {
+/** Returns the id in the name of an image. It is empty in that of a draft, which no job needs. */
+const jobIdIn = (name: string) => name.split('.', 1)[0]!;
+
+async function readable<T>(jobId: string, side: PhotoSide, access: Promise<T>): Promise<T> {
   try {
     return await access;
   } catch (cause) {
-    const { message } = cause as NodeJS.ErrnoException;
-    throw new UnreadableImageError(`The image of job ${jobId} cannot be read: ${message}`, { cause });
+    throw new UnreadableImageError(jobId, side, (cause as NodeJS.ErrnoException).message, { cause });
   }
 }

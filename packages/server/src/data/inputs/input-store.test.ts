@@ -1,7 +1,6 @@
-import { randomBytes } from 'node:crypto';
-import { mkdirSync, readdirSync, utimesSync } from 'node:fs';
+import { mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { buffer } from 'node:stream/consumers';
+import { type PhotoSide, photoSides } from '@gen3d/schema/rules';
 import { describe, expect, test } from 'vitest';
 import { temporaryFolder, until } from '../../../test/kit.js';
 import { keysIn, sharedS3 } from '../../../test/s3/kit.js';
@@ -13,20 +12,24 @@ const image = Buffer.from('image');
 const later = () => Date.now() + 60_000;
 const s3 = sharedS3();
 
+const withoutSide = (name: string) => name.replace(/\.front$/, '');
+
 interface EmptyStore {
   inputs: InputStore;
-  /** Ids of the jobs whose images are stored. */
+  /** The jobs whose images are stored, with the side of all but fronts. */
   stored: () => Promise<string[]>;
 }
 
 function emptyFolder(): EmptyStore {
   const inputs = new FolderInputStore(temporaryFolder());
-  return { inputs, stored: async () => readdirSync(inputs.folder).sort() };
+  const stored = async () => readdirSync(inputs.folder).map(withoutSide).sort();
+  return { inputs, stored };
 }
 
 function emptyBucket(): EmptyStore {
   const { bucket } = s3.emptyBucket({ pageSize: 2 });
-  const stored = async () => (await keysIn(bucket, 'inputs/')).map((key) => key.split(/[/.]/)[1]!).sort();
+  const stored = async () =>
+    (await keysIn(bucket, 'inputs/')).map((key) => withoutSide(key.split('/')[1]!.replace(/\.[^.]*$/, ''))).sort();
   return { inputs: new S3InputStore(bucket), stored };
 }
 
@@ -36,72 +39,85 @@ describe.each([
 ])('in $name', ({ emptyStore }) => {
   test('a stored image reads back unchanged until it is removed', async () => {
     const { inputs, stored } = emptyStore();
-    await inputs.put('job', image);
-    await inputs.put('job2', Buffer.from('another'));
-    expect(Buffer.from(await inputs.read('job')).toString()).toBe('image');
+    await inputs.put('job', 'front', image);
+    await inputs.put('job2', 'front', Buffer.from('another'));
+    expect(Buffer.from(await inputs.read('job', 'front')).toString()).toBe('image');
     await inputs.remove('job');
     await inputs.remove('job');
     expect(await stored()).toEqual(['job2']);
-    await expect(inputs.read('job')).rejects.toMatchObject({ name: UnreadableImageError.name, isMissing: true });
+    await expect(inputs.read('job', 'front')).rejects.toMatchObject({
+      name: UnreadableImageError.name,
+      isMissing: true,
+    });
+  });
+
+  test('a job’s images of several sides are stored, copied and prepared one by one, and removed together', async () => {
+    const { inputs, stored } = emptyStore();
+    for (const side of photoSides) await inputs.put('job', side, Buffer.from(side));
+    await inputs.put('job2', 'left', image);
+    await inputs.replace('job', 'back', Buffer.from('prepared'));
+    await inputs.copy('job', 'back', 'new');
+    const read = async (side: PhotoSide) => Buffer.from(await inputs.read('job', side)).toString();
+    expect(await Promise.all(photoSides.map(read))).toEqual(['front', 'left', 'prepared', 'right']);
+    await expect(inputs.read('new', 'left')).rejects.toMatchObject({ side: 'left', isMissing: true });
+    await inputs.sweep(later(), async (jobId) => jobId !== 'new');
+    expect(await stored()).toEqual(['job', 'job.back', 'job.left', 'job.right', 'job2.left']);
+    await inputs.remove('job');
+    expect(await stored()).toEqual(['job2.left']);
+    for (const side of photoSides) await inputs.put('job', side, image);
+    await inputs.erase('job');
+    expect(await stored()).toEqual(['job2.left']);
   });
 
   test('erasing a job’s image leaves those of others', async () => {
     const { inputs, stored } = emptyStore();
-    await inputs.put('job', image);
-    await inputs.put('job2', image);
+    await inputs.put('job', 'front', image);
+    await inputs.put('job2', 'front', image);
     await inputs.erase('job');
     await inputs.erase('job');
     expect(await stored()).toEqual(['job2']);
   });
 
-  test('an open image arrives in parts, as its receiver takes them', async () => {
-    const { inputs } = emptyStore();
-    const large = randomBytes(4 * 1024 ** 2);
-    await inputs.put('job', large);
-    const { bytes, size } = await inputs.open('job');
-    expect(size).toBe(large.length);
-    expect(bytes.readableHighWaterMark).toBeLessThanOrEqual(64 * 1024);
-    expect((await buffer(bytes)).equals(large)).toBe(true);
-    await expect(inputs.open('other')).rejects.toMatchObject({ name: UnreadableImageError.name, isMissing: true });
-  });
-
   test('a copy of an image is independent of the original, and as young as it is', async () => {
     const { inputs, stored } = emptyStore();
-    await inputs.put('job', image);
+    await inputs.put('job', 'front', image);
     const copiedAt = Date.now();
-    await inputs.copy('job', 'new');
-    await inputs.replace('new', Buffer.from('prepared'));
-    expect(Buffer.from(await inputs.read('job')).toString()).toBe('image');
-    await inputs.copy('job', 'newer');
+    await inputs.copy('job', 'front', 'new');
+    await inputs.replace('new', 'front', Buffer.from('prepared'));
+    expect(Buffer.from(await inputs.read('job', 'front')).toString()).toBe('image');
+    await inputs.copy('job', 'front', 'newer');
     await inputs.remove('job');
     // The store's clock may count whole seconds.
     await inputs.sweep(copiedAt - 1_000, async () => false);
     expect(await stored()).toEqual(['new', 'newer']);
-    expect(Buffer.from(await inputs.read('newer')).toString()).toBe('image');
-    await expect(inputs.copy('job', 'x')).rejects.toMatchObject({ name: UnreadableImageError.name, isMissing: true });
+    expect(Buffer.from(await inputs.read('newer', 'front')).toString()).toBe('image');
+    await expect(inputs.copy('job', 'front', 'x')).rejects.toMatchObject({
+      name: UnreadableImageError.name,
+      isMissing: true,
+    });
   });
 
   test('a prepared image replaces the original, if any', async () => {
     const { inputs, stored } = emptyStore();
-    await inputs.put('job', image);
-    await inputs.put('job2', Buffer.from('another'));
-    await inputs.replace('job', Buffer.from('prepared'));
-    await inputs.replace('fetched', Buffer.from('prepared as well'));
-    expect(Buffer.from(await inputs.read('job')).toString()).toBe('prepared');
-    expect(Buffer.from(await inputs.read('fetched')).toString()).toBe('prepared as well');
+    await inputs.put('job', 'front', image);
+    await inputs.put('job2', 'front', Buffer.from('another'));
+    await inputs.replace('job', 'front', Buffer.from('prepared'));
+    await inputs.replace('fetched', 'front', Buffer.from('prepared as well'));
+    expect(Buffer.from(await inputs.read('job', 'front')).toString()).toBe('prepared');
+    expect(Buffer.from(await inputs.read('fetched', 'front')).toString()).toBe('prepared as well');
     expect(await stored()).toEqual(['fetched', 'job', 'job2']);
   });
 
   test('after concurrent replacements, one image is left', async () => {
     const { inputs } = emptyStore();
-    await inputs.put('job', image);
-    await Promise.all(Array.from({ length: 4 }, () => inputs.replace('job', Buffer.from('prepared'))));
-    expect(Buffer.from(await inputs.read('job')).toString()).toBe('prepared');
+    await inputs.put('job', 'front', image);
+    await Promise.all(Array.from({ length: 4 }, () => inputs.replace('job', 'front', Buffer.from('prepared'))));
+    expect(Buffer.from(await inputs.read('job', 'front')).toString()).toBe('prepared');
   });
 
   test('a sweep removes old images that no open job needs, on every page', async () => {
     const { inputs, stored } = emptyStore();
-    for (const job of ['a', 'b', 'open', 'y', 'z']) await inputs.put(job, image);
+    for (const job of ['a', 'b', 'open', 'y', 'z']) await inputs.put(job, 'front', image);
     await inputs.sweep(Date.now() - 60_000, async () => false);
     expect(await stored()).toHaveLength(5);
     await inputs.sweep(later(), async (jobId) => jobId === 'open');
@@ -111,30 +127,34 @@ describe.each([
 
 test('an image that exists but cannot be read is not reported as missing', async () => {
   const inputs = new FolderInputStore(temporaryFolder());
-  mkdirSync(join(inputs.folder, 'job'));
-  await expect(inputs.read('job')).rejects.toMatchObject({ name: UnreadableImageError.name, isMissing: false });
+  mkdirSync(join(inputs.folder, 'job.front'));
+  await expect(inputs.read('job', 'front')).rejects.toMatchObject({
+    name: UnreadableImageError.name,
+    isMissing: false,
+  });
 });
 
 test('the copy of an old image in a folder is not swept before its job exists', async () => {
   const inputs = new FolderInputStore(temporaryFolder());
-  await inputs.put('job', image);
-  utimesSync(join(inputs.folder, 'job'), 1, 1);
-  await inputs.copy('job', 'new');
+  await inputs.put('job', 'front', image);
+  utimesSync(join(inputs.folder, 'job.front'), 1, 1);
+  await inputs.copy('job', 'front', 'new');
   await inputs.sweep(2_000, async () => false);
-  expect(readdirSync(inputs.folder)).toContain('new');
+  expect(readdirSync(inputs.folder)).toContain('new.front');
 });
 
 test('a sweep of a folder removes old drafts', async () => {
   const inputs = new FolderInputStore(temporaryFolder());
-  for (const name of ['young', '.open.1a2b3c']) await inputs.put(name, image);
-  utimesSync(join(inputs.folder, '.open.1a2b3c'), 1, 1);
+  await inputs.put('young', 'front', image);
+  writeFileSync(join(inputs.folder, '.open.front.1a2b3c'), image);
+  utimesSync(join(inputs.folder, '.open.front.1a2b3c'), 1, 1);
   await inputs.sweep(2_000, async () => false);
-  expect(readdirSync(inputs.folder)).toEqual(['young']);
+  expect(readdirSync(inputs.folder)).toEqual(['young.front']);
 });
 
 test('a sweep of a folder continues when a file is removed meanwhile', async () => {
   const inputs = new FolderInputStore(temporaryFolder());
-  for (const job of ['a', 'b', 'c']) await inputs.put(job, image);
+  for (const job of ['a', 'b', 'c']) await inputs.put(job, 'front', image);
   let checked = 0;
   await inputs.sweep(later(), async (jobId) => {
     checked++;
@@ -148,23 +168,23 @@ test('a sweep of a folder continues when a file is removed meanwhile', async () 
 describe('in S3', () => {
   test('an image has an unguessable key and no cache headers', async () => {
     const { bucket, url } = s3.emptyBucket();
-    await new S3InputStore(bucket).put('job', image);
+    await new S3InputStore(bucket).put('job', 'front', image);
     const [key] = await keysIn(bucket);
-    expect(key).toMatch(/^inputs\/job\.[\w-]{22}$/);
+    expect(key).toMatch(/^inputs\/job\.front\.[\w-]{22}$/);
     expect((await fetch(url + key)).headers.get('cache-control')).toBeNull();
   });
 
   test('an image whose first write succeeded without a response is stored once', async () => {
     const { bucket } = s3.emptyBucket();
     s3.proxy().plan(/^PUT/, 'cut after', { status: 503, code: 'SlowDown' });
-    await new S3InputStore(bucket).put('job', image);
+    await new S3InputStore(bucket).put('job', 'front', image);
     expect(await keysIn(bucket)).toHaveLength(1);
   });
 
   test('an image that was stored although its response was lost is removed', async () => {
     const { bucket } = s3.emptyBucket();
     s3.proxy().plan(/^PUT/, 'cut after', { status: 403, code: 'AccessDenied' });
-    await expect(new S3InputStore(bucket).put('job', image)).rejects.toThrow('do not permit writing');
+    await expect(new S3InputStore(bucket).put('job', 'front', image)).rejects.toThrow('do not permit writing');
     await until(async () => (await keysIn(bucket)).length === 0);
   });
 });

@@ -1,41 +1,31 @@
-import type { Readable } from 'node:stream';
-
-/** A stored image whose bytes are read as the receiver takes them. */
-export interface ImageStream {
-  /** Read or destroy it, because it holds a connection or a file. */
-  bytes: Readable;
-  size: number;
-}
+import type { PhotoSide } from '@gen3d/schema/rules';
 
 /**
- * Stores one image per job until the job has succeeded, or for a while after it failed (see jobs/retry.ts). It is
- * stored as received; after preparation, a PNG of its pixels replaces it. Images are private: only the
- * dashboard serves them, to the account that owns them, and only if the job has no model.
+ * Stores the images of jobs, one per side, until the job has succeeded, or for a while after it failed (see
+ * jobs/retry.ts). stored-image.ts has their form: as received, and after preparation as pixels. Images are private: only
+ * the dashboard serves them, to the account that owns them, and only if the job has no model.
  */
 export interface InputStore {
   /** Stores a job's image. Once this resolves, the image survives a crash. */
-  put(jobId: string, image: Uint8Array): Promise<void>;
+  put(jobId: string, side: PhotoSide, image: Uint8Array): Promise<void>;
 
   /** Replaces the original, if any, with the prepared image. After a crash at any point, one of them exists. */
-  replace(jobId: string, prepared: Uint8Array): Promise<void>;
+  replace(jobId: string, side: PhotoSide, prepared: Uint8Array): Promise<void>;
 
   /** @throws {UnreadableImageError} if the image does not exist or cannot be read */
-  read(jobId: string): Promise<Uint8Array>;
-
-  /** Streams what `read` returns to receivers that may be slow: only a part of the image is in memory. */
-  open(jobId: string): Promise<ImageStream>;
+  read(jobId: string, side: PhotoSide): Promise<Uint8Array>;
 
   /**
    * Stores a job's image as that of another job too, without reading it into memory. Once this resolves, the copy survives
    * a crash.
    * @throws {UnreadableImageError} if the image does not exist or cannot be read
    */
-  copy(jobId: string, newJobId: string): Promise<void>;
+  copy(jobId: string, side: PhotoSide, newJobId: string): Promise<void>;
 
-  /** Removes a job's image, if any. */
+  /** Removes a job's images, if any. */
   remove(jobId: string): Promise<void>;
 
-  /** Removes the input and its drafts at once, and leaves nothing to the sweep. @throws if the store is unavailable */
+  /** Removes a job's images and their drafts at once, and leaves nothing to the sweep. @throws if the store is unavailable */
   erase(jobId: string): Promise<void>;
 
   /** Removes images older than `olderThan` (milliseconds since 1970) for which `isNeeded` is false, left by a crash. */
@@ -48,6 +38,15 @@ export interface InputStore {
  */
 export class UnreadableImageError extends Error {
   override readonly name = 'UnreadableImageError';
+
+  constructor(
+    jobId: string,
+    readonly side: PhotoSide,
+    problem: string,
+    options?: ErrorOptions,
+  ) {
+    super(`The image of job ${jobId} (${side}) cannot be read: ${problem}`, options);
+  }
 
   /** True if the image does not exist, rather than being unreadable. */
   get isMissing(): boolean {

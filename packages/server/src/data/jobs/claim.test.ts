@@ -299,7 +299,7 @@ describe('a claim for preparation', () => {
     const other = await newAccount(db, 'other');
     const first = await newJob(db, account, toPrepare);
     const second = await newJob(db, account, toPrepare);
-    const inline = await newJob(db, account, { ...toPrepare, image_url: null });
+    const inline = await newJob(db, account, { ...toPrepare, image_urls: null });
     const ofOther = await newJob(db, other, toPrepare);
     const next = async (inline: SkippedAccounts, remote: SkippedAccounts) =>
       (await claimForPreparation(db, { ...ask, skipped: { inline, remote } }))?.id;

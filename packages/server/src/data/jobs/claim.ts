@@ -24,7 +24,8 @@ const claimedColumns = [
   'id',
   'account_id',
   'type',
-  'image_url',
+  'views',
+  'image_urls',
   'label',
   'sampler',
   'options',
@@ -147,9 +148,9 @@ export async function claimForPreparation(
     [skipped.remote, 'is'],
   ] as const;
   for (const [accounts, is] of ofOthers) {
-    if (accounts === everyAccount) jobs = jobs.where('image_url', is, null);
+    if (accounts === everyAccount) jobs = jobs.where('image_urls', is, null);
     else if (accounts.length > 0) {
-      jobs = jobs.where((eb) => eb.or([eb('image_url', is, null), eb('account_id', 'not in', accounts)]));
+      jobs = jobs.where((eb) => eb.or([eb('image_urls', is, null), eb('account_id', 'not in', accounts)]));
     }
   }
   if (last) jobs = jobs.where(sql<boolean>`(turn, id) < (${last.turn}, ${last.id})`);

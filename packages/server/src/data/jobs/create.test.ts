@@ -124,7 +124,7 @@ describe('the limit of open jobs', () => {
     const jobs = await db.selectFrom('jobs').select(['id', 'turn']).orderBy('turn').execute();
     expect(jobs.map(({ turn }) => turn)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
     // The images of refused jobs have been removed.
-    expect(readdirSync(folder).sort()).toEqual(jobs.map(({ id }) => id).sort());
+    expect(readdirSync(folder).sort()).toEqual(jobs.map(({ id }) => `${id}.front`).sort());
   });
 
   test('counts only unfinished jobs of the account', async () => {
@@ -158,9 +158,9 @@ describe('the limit of open jobs', () => {
     const { id } = await create(account);
     const stored: string[] = [];
     const put = inputs.put.bind(inputs);
-    inputs.put = (jobId, bytes) => {
+    inputs.put = (jobId, side, bytes) => {
       stored.push(jobId);
-      return put(jobId, bytes);
+      return put(jobId, side, bytes);
     };
     await expect(create(account)).rejects.toThrow(TooManyOpenJobsError);
     expect(stored).toEqual([]);

@@ -1,5 +1,5 @@
 import { type CreateJobRequest, isImageTo3d, labelOfUrl, limits, parseImageDataUri, progress } from '@gen3d/schema';
-import type { SamplerSettings } from '@gen3d/schema/rules';
+import { type PhotoSide, photoSides, type SamplerSettings } from '@gen3d/schema/rules';
 import { newUlid } from '../../base/ids.js';
 import { type MicroUsd, toMicroUsd } from '../../base/money.js';
 import {
@@ -15,6 +15,7 @@ import { type Parameters, prepared } from '../db/prepared.js';
 import type { Time } from '../db/time.js';
 import { mayBeCommitted } from '../db/unavailable.js';
 import type { InputStore } from '../inputs/input-store.js';
+import { packReceived } from '../inputs/stored-image.js';
 import { recordTaskUpdated } from '../webhooks/outbox.js';
 import { truncatedType, unsupportedType } from './failures.js';
 import { storedOptions } from './job-options.js';
@@ -28,6 +29,7 @@ import {
   type NewJob,
   storedKey,
 } from './job-store.js';
+import { type JobPhoto, photoColumns } from './photos.js';
 import { availableBalance } from './reservations.js';
 import { countOpenJobs } from './turn.js';
 
@@ -59,12 +61,13 @@ export class TooManyOpenJobsError extends Error {
   override readonly name = 'TooManyOpenJobsError';
 }
 
-/** A new job's image: either a URL to fetch it from, or a function that stores it. */
-export interface JobImage {
-  /** The URL to fetch it from, or null. */
-  url: string | null;
-  /** Puts it into the input store under the job's id. Called only if the account may create the job. */
-  store?: (jobId: string) => Promise<{ isPrepared: boolean }>;
+/** A new job's photo: either a URL to fetch it from, or a function that stores it. */
+export interface NewPhoto extends JobPhoto {
+  /**
+   * Puts it into the input store under the job's id, and returns whether it is prepared. Called only if the account may
+   * create the job.
+   */
+  readonly store?: (jobId: string) => Promise<boolean>;
 }
 
 /** Creating a job needs these stores, limits and estimates. */
@@ -87,17 +90,25 @@ export interface AcceptedJob {
   created: boolean;
 }
 
-function imageOf(request: CreateJobRequest, inputs: InputStore): JobImage {
+/** Returns the URLs and data URIs of the photos in a request, first that of the front. */
+function urlsIn(request: CreateJobRequest): { side: PhotoSide; url: string }[] {
   // The input of an unsupported type has an unknown form, and its job will fail anyway.
-  if (!isImageTo3d(request)) return { url: null };
-  const [url] = request.input.image_urls as [string]; // the schema allows exactly one
-  const inline = parseImageDataUri(url);
-  if (!('base64' in inline)) return { url };
-  const store = async (jobId: string) => {
-    await inputs.put(jobId, Buffer.from(inline.base64, 'base64'));
-    return { isPrepared: false };
-  };
-  return { url: null, store };
+  if (!isImageTo3d(request)) return [];
+  const { image_urls, views } = request.input;
+  const urls = { ...views, front: image_urls[0] }; // the schema allows exactly one
+  return photoSides.flatMap((side) => (urls[side] === undefined ? [] : { side, url: urls[side] }));
+}
+
+function photosIn(request: CreateJobRequest, inputs: InputStore): NewPhoto[] {
+  return urlsIn(request).map(({ side, url }) => {
+    const inline = parseImageDataUri(url);
+    if (!('base64' in inline)) return { side, url };
+    const store = async (jobId: string) => {
+      await inputs.put(jobId, side, packReceived(Buffer.from(inline.base64, 'base64')));
+      return false;
+    };
+    return { side, url: null, store };
+  });
 }
 
 /** Fields of a new job that are not part of the request's body. */
@@ -117,15 +128,16 @@ export function createJob(
   extras: JobExtras = {},
 ): Promise<AcceptedJob> {
   const { type, idempotency_key: key = null } = request;
-  const image = imageOf(request, stores.inputs);
-  return acceptJob(stores, accountId, { type, key, image, options: storedOptions(request.options), ...extras }, now);
+  const photos = photosIn(request, stores.inputs);
+  return acceptJob(stores, accountId, { type, key, photos, options: storedOptions(request.options), ...extras }, now);
 }
 
 interface NewJobDetails extends JobExtras, JobOrigin {
   type: string;
   /** `JobOptions` as JSON. */
   options: string | null;
-  image: JobImage;
+  /** The first is that of the front. */
+  photos: readonly NewPhoto[];
 }
 
 /**
@@ -138,7 +150,7 @@ interface NewJobDetails extends JobExtras, JobOrigin {
 export async function acceptJob(
   { db, inputs, commits, maxOpenJobs, maxJobsPerDay, estimate, withoutModel }: JobStores,
   accountId: string,
-  { type, key: givenKey = null, retryOf = null, image, traceId = null, label, sampler, options }: NewJobDetails,
+  { type, key: givenKey = null, retryOf = null, photos, traceId = null, label, sampler, options }: NewJobDetails,
   now: Time,
 ): Promise<AcceptedJob> {
   const key = storedKey(givenKey);
@@ -159,42 +171,43 @@ export async function acceptJob(
   if (account.earlier !== null) return { id: account.earlier, created: false };
   if (available < minBalance) throw new InsufficientBalanceError(available, available < balance);
   // The transaction decides. This check only keeps the images of refused jobs from being written.
-  if (image.store && account.openAtMost >= maxOpenJobs && (await countOpenJobs(db, accountId)) >= maxOpenJobs)
+  if (
+    photos.some(({ store }) => store) &&
+    account.openAtMost >= maxOpenJobs &&
+    (await countOpenJobs(db, accountId)) >= maxOpenJobs
+  )
     throw tooMany();
   if (account.today >= maxJobsPerDay) throw tooManyToday(maxJobsPerDay);
   if ((await withoutModel(accountId)) >= quotas.jobsWithoutModel) throw tooManyWithoutModel();
 
   const id = newUlid();
-  // Stored before the row: a job without its image could never run, but an image without a job is swept.
-  const stored = await image.store?.(id);
-  const removeImage = async () => image.store && (await inputs.remove(id));
-  const columns = labelColumns(label ?? (image.url === null ? null : labelOfUrl(image.url)));
+  // Stored before the row: a job without its images could never run, but images without a job are swept.
+  const stored = await storePhotos(inputs, photos, id);
   const job = {
     id,
     account_id: accountId,
     type: truncatedType(type),
     idempotency_key: key,
     retry_of: retryOf,
-    image_url: image.url,
+    ...photoColumns(photos),
     created_at: now,
     trace_id: traceId,
-    prepared: stored?.isPrepared ? 1 : 0,
+    prepared: stored.arePrepared ? 1 : 0,
     reserved_microusd: reserved,
     sampler: sampler ? JSON.stringify(sampler) : null,
     options,
-    label: columns.label,
-    label_folded: columns.label_folded,
+    ...labelColumns(label ?? defaultLabel(photos)),
   };
   const inserted = await commits
     .run((trx) => insertWithEvent(trx, job, { maxOpenJobs, maxJobsPerDay }), accountId)
     .catch(async (error: unknown) => {
       // If only the acknowledgment of the COMMIT was lost, the job exists and needs the image; the sweep checks later.
-      if (!mayBeCommitted(error)) await removeImage();
+      if (!mayBeCommitted(error)) await stored.remove();
       throw error;
     });
   if (inserted) return { id, created: true };
   // A concurrent request of the same origin won, the balance is reserved, or the account has too many open jobs.
-  await removeImage();
+  await stored.remove();
   const winner = await earlier().executeTakeFirst();
   if (winner) return { id: winner.id, created: false };
   if (reserved > 0) {
@@ -202,6 +215,21 @@ export async function acceptJob(
     if (left.balance < minBalance) throw new InsufficientBalanceError(left.balance, true);
   }
   throw tooMany();
+}
+
+const defaultLabel = ([front]: readonly NewPhoto[]) => (front?.url ? labelOfUrl(front.url) : null);
+
+/** Stores the photos that are not fetched. `remove` removes them again. */
+async function storePhotos(inputs: InputStore, photos: readonly NewPhoto[], jobId: string) {
+  const remove = async () => photos.some(({ store }) => store) && (await inputs.remove(jobId));
+  let arePrepared = photos.length > 0;
+  try {
+    for (const { store } of photos) arePrepared = ((await store?.(jobId)) ?? false) && arePrepared;
+  } catch (error) {
+    await remove();
+    throw error;
+  }
+  return { arePrepared, remove };
 }
 
 /** Inserts a job with its first event, so a job with a 202 never lacks it. Returns whether it inserted the job. */
@@ -268,7 +296,7 @@ export async function createSandboxJob(
     account_id: accountId,
     type: truncatedType(request.type),
     idempotency_key: key,
-    image_url: null,
+    ...photoColumns(urlsIn(request).map(({ side }) => ({ side, url: null }))),
     created_at: now,
     finished_at: now,
     ...outcome,

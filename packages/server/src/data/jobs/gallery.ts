@@ -7,6 +7,7 @@ import type { Queryable } from '../db/database.js';
 import { containing, startingWith } from '../db/like.js';
 import type { JobRow, Tables } from '../db/tables.js';
 import { foldLabel } from './job-store.js';
+import { viewsOf } from './photos.js';
 import { canRetry } from './retry.js';
 import { stagesOf } from './stage-times.js';
 import { taskColumns, toTask } from './task.js';
@@ -31,6 +32,7 @@ const columns = [
   'options',
   'stage_ms',
   'warnings',
+  'views',
   'share_token',
 ] as const;
 export type GalleryRow = Pick<JobRow, (typeof columns)[number]> & {
@@ -206,6 +208,7 @@ export function toGalleryJob(
     queue_position: estimate.position ?? null,
     stage: estimate.stage ?? null,
     real_size: (row.options !== null && readRealSize(JSON.parse(row.options))) || null,
+    views: viewsOf(row),
     warnings: row.warnings === null ? [] : (JSON.parse(row.warnings) as string[]),
     can_cancel: canMove(row.status, 'CANCELED'),
     can_retry: canRetry(row, keepPhotosDays),

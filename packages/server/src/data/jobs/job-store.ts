@@ -26,7 +26,7 @@ export async function findTask(db: Queryable, accountId: string, id: string): Pr
   return (await taskOf(db, { id, accountId })).rows[0];
 }
 
-type JobWithCharge = Pick<JobRow, 'image_url' | 'attempt' | 'stage_ms' | 'bundle'> & {
+type JobWithCharge = Pick<JobRow, 'image_urls' | 'attempt' | 'stage_ms' | 'bundle'> & {
   amount_microusd: number | null;
   instance: string | null;
   inference_ms: number | null;
@@ -39,7 +39,7 @@ export function findJobWithCharge(db: Queryable, accountId: string, id: string):
   return db
     .selectFrom('jobs')
     .leftJoin('ledger', (join) => join.onRef('ledger.job_id', '=', 'jobs.id').on('kind', '=', 'charge'))
-    .select(['image_url', 'attempt', 'stage_ms', 'bundle', 'amount_microusd', 'instance', 'inference_ms'])
+    .select(['image_urls', 'attempt', 'stage_ms', 'bundle', 'amount_microusd', 'instance', 'inference_ms'])
     .where('jobs.id', '=', id)
     .where('jobs.account_id', '=', accountId)
     .executeTakeFirst();

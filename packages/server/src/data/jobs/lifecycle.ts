@@ -182,8 +182,8 @@ export async function succeed(db: Db, lease: Lease, success: Success, now: Time)
       stage_ms: JSON.stringify(success.stageTimes),
       bundle: success.bundle,
       warnings: JSON.stringify(success.warnings),
-      // Only a retry needs it, and it may contain a secret.
-      image_url: null,
+      // Only a retry needs them, and they may contain a secret.
+      image_urls: null,
       photo_kept: keepsPhoto ? 1 : 0,
       ...finished(now),
     };

@@ -49,7 +49,7 @@ test('of the models of an account, only the newest 50 keep their photo', async (
 
 describe('of the failed and canceled jobs of an account', () => {
   const urlsOf = async (db: Db) => {
-    const rows = await db.selectFrom('jobs').select(['id', 'image_url']).where('image_url', 'is not', null).execute();
+    const rows = await db.selectFrom('jobs').select(['id', 'image_urls']).where('image_urls', 'is not', null).execute();
     return new Set(rows.map(({ id }) => id));
   };
 

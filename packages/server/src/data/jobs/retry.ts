@@ -7,7 +7,8 @@ import type { Queryable } from '../db/database.js';
 import type { JobRow } from '../db/tables.js';
 import { after, currentTime, type Time } from '../db/time.js';
 import { type InputStore, UnreadableImageError } from '../inputs/input-store.js';
-import { type AcceptedJob, acceptJob, type JobImage, type JobStores } from './create.js';
+import { type AcceptedJob, acceptJob, type JobStores, type NewPhoto } from './create.js';
+import { photosOf } from './photos.js';
 import { lockTurns } from './turn.js';
 
 // The photos of jobs without a model are kept for a while, for retries.
@@ -64,7 +65,7 @@ export async function forgetImage(
   if (beyond === undefined) return undefined;
   // A job that ends after many newer ones is not among the newest.
   const forgotten = id < beyond ? id : beyond;
-  const change = status === 'SUCCEEDED' ? { photo_kept: 0 } : { image_url: null };
+  const change = status === 'SUCCEEDED' ? { photo_kept: 0 } : { image_urls: null };
   await trx.updateTable('jobs').set(change).where('id', '=', forgotten).execute();
   return forgotten;
 }
@@ -106,7 +107,7 @@ export async function retryJob(
 ): Promise<AcceptedJob | 'unknown' | 'not_retryable'> {
   const job = await stores.db
     .selectFrom('jobs')
-    .select(['id', 'type', 'status', 'finished_at', 'image_url', 'prepared', 'photo_kept'])
+    .select(['id', 'type', 'status', 'finished_at', 'views', 'image_urls', 'prepared', 'photo_kept'])
     .select(['label', 'sampler', 'options', 'retry_of'])
     .where('id', '=', jobId)
     .where('account_id', '=', accountId)
@@ -116,26 +117,29 @@ export async function retryJob(
   const { id, type, status, label, options, retry_of: retryOf } = job;
   const sampler = changed ?? (job.sampler === null ? undefined : (JSON.parse(job.sampler) as SamplerSettings));
   const origin = changed || status === 'SUCCEEDED' ? { key: key ?? null } : { retryOf: retryOf ?? id };
-  const details = { type, ...origin, image: imageOf(stores.inputs, job), label, sampler, options, traceId };
+  const details = { type, ...origin, photos: photosIn(stores.inputs, job), label, sampler, options, traceId };
   return acceptJob(stores, accountId, details, now).catch((error: unknown) => {
     if (error instanceof UnreadableImageError && error.isMissing) return 'not_retryable';
     throw error;
   });
 }
 
-type StoredJob = Pick<JobRow, 'id' | 'image_url' | 'prepared'>;
+type StoredJob = Pick<JobRow, 'id' | 'views' | 'image_urls' | 'prepared'>;
 
-/** Returns the job's image for a new job. `store` throws an UnreadableImageError if nothing has the image any more. */
-function imageOf(inputs: InputStore, { id, image_url: url, prepared }: StoredJob): JobImage {
-  if (url !== null && prepared === 0) return { url };
-  const store = async (newId: string) => {
-    try {
-      await inputs.copy(id, newId);
-      return { isPrepared: prepared === 1 };
-    } catch (error) {
-      if (url === null) throw error;
-      return { isPrepared: false };
-    }
-  };
-  return { url, store };
+/** Returns the job's photos for a new job. `store` throws an UnreadableImageError if nothing has the image any more. */
+function photosIn(inputs: InputStore, job: StoredJob): NewPhoto[] {
+  const isPrepared = job.prepared === 1;
+  return photosOf(job).map(({ side, url }) => {
+    if (url !== null && !isPrepared) return { side, url };
+    const store = async (newId: string) => {
+      try {
+        await inputs.copy(job.id, side, newId);
+        return isPrepared;
+      } catch (error) {
+        if (url === null) throw error;
+        return false;
+      }
+    };
+    return { side, url, store };
+  });
 }

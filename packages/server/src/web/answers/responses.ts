@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { ErrorCode } from '@gen3d/schema';
+import { type ErrorCode, quoted } from '@gen3d/schema';
 import type { RequestHandler, Router } from 'express';
 import type { z } from 'zod';
 
@@ -49,7 +49,11 @@ const fieldName = (path: readonly PropertyKey[]) =>
  */
 export function validated<T>(parsed: z.core.util.SafeParseResult<T>, whole = 'body'): T {
   if (parsed.success) return parsed.data;
-  const problems = parsed.error.issues.map(({ path, message }) => `${fieldName(path) || whole}: ${plain(message)}`);
+  const problems = parsed.error.issues.flatMap((issue) => {
+    const { path, message } = issue;
+    if (issue.code !== 'unrecognized_keys') return `${fieldName(path) || whole}: ${plain(message)}`;
+    return issue.keys.map((key) => `${fieldName([...path, quoted(key)])}: is unknown`);
+  });
   throw new HttpError(400, 'invalid_request', problems.slice(0, 5).join('; '));
 }
 

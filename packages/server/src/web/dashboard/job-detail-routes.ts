@@ -1,9 +1,14 @@
+import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { JobDetails } from '@gen3d/schema/dashboard';
+import { photoSides } from '@gen3d/schema/rules';
 import { Router } from 'express';
 import { toUsd } from '../../base/money.js';
+import { encodeImage } from '../../data/inputs/encode-image.js';
 import { UnreadableImageError } from '../../data/inputs/input-store.js';
+import { unpack } from '../../data/inputs/stored-image.js';
 import { findJobWithCharge, findTask } from '../../data/jobs/job-store.js';
+import { imageUrlsOf } from '../../data/jobs/photos.js';
 import { stagesOf } from '../../data/jobs/stage-times.js';
 import { listEvents } from '../../data/webhooks/event-log.js';
 import { noSuch, sendJson } from '../answers/responses.js';
@@ -25,7 +30,7 @@ export function jobDetailRoutes({
     const job = await findJobWithCharge(db, accountId, id);
     if (!job) throw noSuch('job');
     sendJson(response, 200, {
-      image_url: job.image_url,
+      image_urls: imageUrlsOf(job),
       attempts: job.attempt,
       cost_usd: job.amount_microusd === null ? null : toUsd(-job.amount_microusd || 0),
       instance: job.instance,
@@ -36,22 +41,27 @@ export function jobDetailRoutes({
     } satisfies JobDetails);
   });
 
-  // The photo, or 204 if the server has none.
-  router.get('/:id/photo', async (request, response) => {
+  // The photo of a side, or 204 if the server has none.
+  router.get('/:id/photos/:side', async (request, response) => {
     const { accountId } = callerOf(response);
-    const job = await findTask(db, accountId, request.params.id);
+    const { id } = request.params;
+    const side = photoSides.find((each) => each === request.params.side);
+    const job = await findTask(db, accountId, id);
     if (!job) throw noSuch('job');
+    if (!side) throw noSuch('side');
     if (job.status === 'SUCCEEDED' && config.keepPhotosDays === undefined) return void response.status(204).end();
-    await inTurn(shares.files, accountId, response, async () => {
-      const photo = await files.inputs.open(request.params.id).catch(ifNoPhoto);
-      if (!photo) return void response.status(204).end();
+    await inTurn(shares.photos, accountId, response, async () => {
+      const stored = await files.inputs.read(id, side).catch(ifNoPhoto);
+      if (!stored) return void response.status(204).end();
+      const image = unpack(stored);
+      const file = image instanceof Uint8Array ? image : await encodeImage(image, 'webp');
       // Users choose the bytes, so a browser must not interpret them as a page, even if it opens this URL.
       response.setHeader('x-content-type-options', 'nosniff');
       response.setHeader('content-disposition', 'attachment');
       response.setHeader('content-type', 'application/octet-stream');
-      response.setHeader('content-length', photo.size);
+      response.setHeader('content-length', file.length);
       // If either side fails, both are closed. The client notices that bytes are missing.
-      await pipeline(photo.bytes, response).catch(() => {});
+      await pipeline(Readable.from([file]), response).catch(() => {});
     });
   });
   return router;

@@ -40,6 +40,8 @@ export function createShares({ rateLimit }: Pick<Config, 'rateLimit'>) {
     changes: new Shares({ total: 4, perHolder: 1 }),
     /** Stored photos and models that are being sent, each with a buffer and, with S3, one of the SDK's 50 connections. */
     files: new Shares({ total: 32, giveWayAfterMs: 10_000 }),
+    /** Stored photos that are read, encoded and sent. Each is up to 17 MB of pixels. */
+    photos: new Shares({ total: 4, giveWayAfterMs: 10_000 }),
   };
 }
 

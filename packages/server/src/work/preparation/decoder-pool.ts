@@ -2,11 +2,11 @@ import { availableParallelism, constants } from 'node:os';
 import { EngineError, needsTooMuchMemory } from '@gen3d/engine/errors';
 import { ExitError } from '@gen3d/rpc';
 import { Shares } from '../../base/shares.js';
+import type { RawImage } from '../../data/inputs/stored-image.js';
 import { JobFailure } from '../../data/jobs/failures.js';
 import { TemporaryFailure, WrongResultError } from '../stage-failures.js';
 import { Decoder, type DecoderOptions } from './decoder.js';
 import { cpuExceededStatus, memoryExceededStatus } from './decoder-protocol.js';
-import { encodePng, type RawImage } from './png.js';
 import { type Sandbox, sandboxProblem } from './sandbox.js';
 
 const mebibyte = 1024 * 1024;
@@ -56,18 +56,17 @@ export class DecoderPool {
   }
 
   /**
-   * Resolves with the image as a PNG of upright sRGB with 8 bits per channel and sides of at most 2048 pixels, with alpha
-   * if it is needed. Accounts take turns. This process makes the PNG, so nothing that a decoder returns reaches another
-   * decoder.
+   * Resolves with the image as upright sRGB with 8 bits per channel and sides of at most 2048 pixels, with alpha if it is
+   * needed. Accounts take turns.
    * @throws {JobFailure} image_invalid or image_too_large
    * @throws {TemporaryFailure} when no process can be started
    */
-  async decode(image: Uint8Array, accountId: string, signal: AbortSignal): Promise<Uint8Array> {
+  async decode(image: Uint8Array, accountId: string, signal: AbortSignal): Promise<RawImage> {
     try {
-      return await encodePng(await decodeIn(this.#ordinary, image, accountId, signal));
+      return await decodeIn(this.#ordinary, image, accountId, signal);
     } catch (error) {
       if (!(error instanceof JobFailure && error.code === 'image_too_large')) throw error;
-      return encodePng(await decodeIn(this.#large, image, accountId, signal));
+      return decodeIn(this.#large, image, accountId, signal);
     }
   }
 

@@ -6,6 +6,7 @@ import { Child } from '@gen3d/rpc';
 import { imageSize } from '@gen3d/schema';
 import { z } from 'zod';
 import { bareEnvironment } from '../../base/environment.js';
+import type { RawImage } from '../../data/inputs/stored-image.js';
 import { WrongResultError } from '../stage-failures.js';
 import {
   type DecodeLimits,
@@ -15,7 +16,6 @@ import {
   responseKinds,
   uint32,
 } from './decoder-protocol.js';
-import type { RawImage } from './png.js';
 import { isPossibleSize } from './possible-size.js';
 import type { Sandbox } from './sandbox.js';
 

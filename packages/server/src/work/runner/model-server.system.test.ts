@@ -5,12 +5,15 @@ import { readModel } from '@gen3d/convert';
 import { decode, EngineError, type HttpManifest, problemOfGlb } from '@gen3d/engine';
 import { Manifest } from '@gen3d/engine/bundles';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { ballPhoto } from '../../../test/ball-photo.js';
+import { ballPixels } from '../../../test/ball-photo.js';
 import { site } from '../../../test/kit.js';
 import { dialects } from '../../../test/model-server-dialects.js';
 import { httpManifest, outsideModel, partsOfGlb } from '../../../test/model-server-kit.js';
 import { TemporaryFailure } from '../stage-failures.js';
+import { decodedPhoto } from './decoded-photo.js';
 import { ModelServer, type ModelServerOptions } from './model-server.js';
+
+const photos = [{ side: 'front', image: ballPixels() }] as const;
 
 async function modelServer(
   listener: RequestListener | string,
@@ -46,15 +49,16 @@ test.each(Object.keys(forms))('a model that the server returns as %s is checked,
     },
     { path: '/make?a=1' },
   );
-  const photo = await decode(ballPhoto());
-  const { glb, thumbnail, transparentThumbnail, stats } = await server.generate(ballPhoto(), {
-    sampler: { seed: 7, steps: 9 },
-  });
+  const { glb, thumbnail, transparentThumbnail, stats } = await server.generate(
+    [...photos, { side: 'back', image: ballPixels() }],
+    {
+      sampler: { seed: 7, steps: 9 },
+    },
+  );
 
   const { image = '', ...others } = sent;
   expect(others).toEqual({ model: 'trellis2-4b', seed: 7, step: 9 });
-  const received = await decode(Buffer.from(image, 'base64'));
-  expect(Buffer.compare(received.image.data, photo.image.data)).toBe(0);
+  expect(await decode(Buffer.from(image, 'base64'))).toEqual(decodedPhoto(ballPixels()));
 
   expect(await problemOfGlb(glb)).toBeUndefined();
   const [before, after] = [partsOfGlb(model), partsOfGlb(Buffer.from(glb))];
@@ -68,7 +72,7 @@ test.each(Object.keys(forms))('a model that the server returns as %s is checked,
   for (const picture of [thumbnail, transparentThumbnail]) {
     expect((await decode(picture)).image).toMatchObject({ width: 512, height: 512 });
   }
-  expect(stats).toMatchObject({ bundle: 'outside', warnings: [] });
+  expect(stats).toMatchObject({ bundle: 'outside', warnings: ['photo_not_used_back'] });
 });
 
 /** A model whose JSON states another size than its vertices have, which only the validator notices. */
@@ -118,7 +122,7 @@ test.each<[string, (response: ServerResponse) => unknown, RegExp]>([
   ],
 ])('a server that %s ends the job', async (_, respond, message) => {
   const server = await modelServer((_, response) => void respond(response), { maxBytes: 1024 ** 2 });
-  const error = await server.generate(ballPhoto()).catch((thrown: unknown) => thrown);
+  const error = await server.generate(photos).catch((thrown: unknown) => thrown);
   expect(error).toBeInstanceOf(EngineError);
   expect(error).toMatchObject({ code: 'inference_failed', message: expect.stringMatching(message) });
 });
@@ -129,13 +133,13 @@ test('a server that closes the connection when it gets a photo is asked again wi
     if (Number(request.headers['content-length']) > 1_000) request.socket.resetAndDestroy();
     else sendJson(response, { error: "unknown path '/v2'" }, 404);
   });
-  const error = await server.generate(ballPhoto()).catch((thrown: unknown) => thrown);
+  const error = await server.generate(photos).catch((thrown: unknown) => thrown);
   expect(error).toMatchObject({ code: 'inference_failed', message: expect.stringMatching(/unknown path '\/v2'/) });
 });
 
 test.each([401, 409, 429, 503])('while the server returns HTTP %i, the job waits', async (status) => {
   const server = await modelServer((_, response) => sendJson(response, { error: 'not now' }, status));
-  const generated = server.generate(ballPhoto());
+  const generated = server.generate(photos);
   await expect(generated).rejects.toBeInstanceOf(TemporaryFailure);
   await expect(generated).rejects.toThrow(`HTTP ${status}, not now`);
 });
@@ -149,7 +153,7 @@ test.each<[string, RequestListener | string]>([
   ],
 ])('while %s is not running, the job waits', async (_, listener) => {
   const server = await modelServer(listener);
-  await expect(server.generate(ballPhoto())).rejects.toBeInstanceOf(TemporaryFailure);
+  await expect(server.generate(photos)).rejects.toBeInstanceOf(TemporaryFailure);
 });
 
 test.each<[string, RequestListener, RegExp]>([
@@ -159,7 +163,7 @@ test.each<[string, RequestListener, RegExp]>([
   ['never responds', () => {}, /took longer than 0.5 s/],
 ])('a server that %s costs an attempt', async (_, listener, message) => {
   const server = await modelServer(listener, { timeoutMs: 500 });
-  const error = await server.generate(ballPhoto()).catch((thrown: unknown) => thrown);
+  const error = await server.generate(photos).catch((thrown: unknown) => thrown);
   expect(error).not.toBeInstanceOf(TemporaryFailure);
   expect(error).not.toBeInstanceOf(EngineError);
   expect(String(error)).toMatch(message);
@@ -188,7 +192,7 @@ describe.each(dialects)('$name', ({ path, manifest, key, listener }) => {
     expect(await server.probe()).toBeUndefined();
     const changed = Object.fromEntries(Object.keys(manifest.options ?? {}).map((name) => [name, '1024']));
     const options = { ...changed, bg_removal: 'threshold', unlisted: 'value' };
-    const { glb } = await server.generate(ballPhoto(), { sampler: { seed: 3_000_000_000 }, options });
+    const { glb } = await server.generate(photos, { sampler: { seed: 3_000_000_000 }, options });
     expect(await problemOfGlb(glb)).toBeUndefined();
     const [request] = seen as [Record<string, unknown>];
     expect(Number(request.seed)).toBe(3_000_000_000 - 2 ** 31);
@@ -204,7 +208,7 @@ describe.each(dialects)('$name', ({ path, manifest, key, listener }) => {
   test('is not waited for at a wrong address, and the error has its words', async () => {
     const server = await open('/v2/3d');
     expect(await server.probe()).toMatch(/\/v2\/3d returned HTTP 404.*Correct url, body or model in the manifest/);
-    const error = await server.generate(ballPhoto()).catch((thrown: unknown) => thrown);
+    const error = await server.generate(photos).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ code: 'inference_failed', message: expect.stringMatching(/is wrong: HTTP 404/) });
     expect((error as Error).message).not.toContain('127.0.0.1');
   });
@@ -213,7 +217,7 @@ describe.each(dialects)('$name', ({ path, manifest, key, listener }) => {
     vi.stubEnv('MODEL_SERVER_KEY', undefined);
     const server = await open();
     expect(await server.probe()).toMatch(/HTTP 401, .*\. MODEL_SERVER_KEY is not set$/);
-    await expect(server.generate(ballPhoto())).rejects.toBeInstanceOf(TemporaryFailure);
+    await expect(server.generate(photos)).rejects.toBeInstanceOf(TemporaryFailure);
   });
 });
 
@@ -233,13 +237,13 @@ test('a key is sent to the origin of the server only', async () => {
     },
     { fields: { keyVariable: 'MODEL_SERVER_KEY' }, rules: { allowPrivateNetwork: true } },
   );
-  await server.generate(ballPhoto());
+  await server.generate(photos);
   expect(keys).toEqual(['Bearer secret', undefined]);
 });
 
 test('a model with more triangles than allowed is simplified on arrival', async () => {
   const server = await modelServer(async (_, response) => response.end(await outsideModel()));
-  const { glb } = await server.generate(ballPhoto(), { maxTriangles: 500 });
+  const { glb } = await server.generate(photos, { maxTriangles: 500 });
   expect(await problemOfGlb(glb)).toBeUndefined();
   const { parts } = await readModel(glb);
   expect(parts.reduce((sum, { indices }) => sum + indices.length / 3, 0)).toBeLessThanOrEqual(500);
@@ -250,7 +254,7 @@ test('a model that declares more than it has is refused before it takes memory',
   const text = (await outsideModel()).toString('latin1');
   const bomb = Buffer.from(text.replace(/(?<="count":)\d{3}/, '999'), 'latin1');
   const server = await modelServer((_, response) => response.end(bomb));
-  await expect(server.generate(ballPhoto())).rejects.toThrow(/accessor \d declares [\d,]+ bytes/);
+  await expect(server.generate(photos)).rejects.toThrow(/accessor \d declares [\d,]+ bytes/);
 });
 
 test('an aborted request closes its connection', async () => {
@@ -261,6 +265,6 @@ test('an aborted request closes its connection', async () => {
     closed = once(response, 'close');
     abort.abort(reason);
   });
-  await expect(server.generate(ballPhoto(), { signal: abort.signal })).rejects.toBe(reason);
+  await expect(server.generate(photos, { signal: abort.signal })).rejects.toBe(reason);
   await closed;
 });

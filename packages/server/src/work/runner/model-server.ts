@@ -11,11 +11,12 @@ import { Agent, type Dispatcher, request } from 'undici';
 import type { TargetRules } from '../../base/net/address.js';
 import { guardedAgent } from '../../base/net/guarded-agent.js';
 import { readBody } from '../../base/net/read-body.js';
+import { encodeImage } from '../../data/inputs/encode-image.js';
 import { AttemptFailure, TemporaryFailure } from '../stage-failures.js';
 import { ModelReader, modelFiles } from './model-reader.js';
 import { type ModelRequest, modelRequest } from './model-request.js';
 import { errorWords, ModelResponse, parseJson } from './model-response.js';
-import { checked, Made, type MakeOptions, type ModelMaker } from './runner-protocol.js';
+import { checked, Made, type MakeOptions, type ModelMaker, type SidePhoto } from './runner-protocol.js';
 
 const mebibyte = 1024 ** 2;
 const connectTimeoutMs = 15_000;
@@ -105,7 +106,7 @@ export class ModelServer implements ModelMaker {
   }
 
   async generate(
-    photo: Uint8Array,
+    photos: readonly SidePhoto[],
     {
       sampler,
       options,
@@ -120,10 +121,13 @@ export class ModelServer implements ModelMaker {
     const timeout = AbortSignal.timeout(timeoutMs);
     const signal = canceled ? AbortSignal.any([canceled, timeout]) : timeout;
     const start = performance.now();
+    const [front, ...others] = photos;
+    if (!front) throw new TypeError('A model needs a photo');
     const folder = await mkdtemp(join(tmpdir(), 'gen3d-model-'));
     const file = (which: keyof typeof modelFiles) => join(folder, modelFiles[which]);
     try {
-      await this.#receive(modelRequest(manifest, photo, { sampler, options }), file('received'), signal);
+      const image = await encodeImage(front.image, 'png');
+      await this.#receive(modelRequest(manifest, image, { sampler, options }), file('received'), signal);
       const write = performance.now();
       onProgress?.(0.9, 'write');
       const { license: terms, source } = license.weights;
@@ -137,7 +141,8 @@ export class ModelServer implements ModelMaker {
       onProgress?.(1, undefined);
       const stats = {
         bundle: name,
-        warnings: [],
+        // These servers take one photo.
+        warnings: others.map(({ side }) => `photo_not_used_${side}`),
         outlineOverlap: undefined,
         stageMs: { encode: write - start, write: end - write },
       };

@@ -1,13 +1,15 @@
 import { fileURLToPath } from 'node:url';
 import { ExitError } from '@gen3d/rpc';
 import { expect, onTestFinished, test } from 'vitest';
-import { ballPhoto } from '../../../test/ball-photo.js';
+import { ballPixels } from '../../../test/ball-photo.js';
 import { WrongResultError } from '../stage-failures.js';
 import { RunnerChild } from './runner-child.js';
 
 // A photo may have taken a runner over, so its results are as hostile as the photo.
 
 const file = fileURLToPath(new URL('../../../test/hostile-runner.cjs', import.meta.url));
+
+const photos = [{ side: 'front', image: ballPixels() }] as const;
 
 function start(act: string, { limitMs = 60_000, silentMs = 60_000 } = {}) {
   const child = new RunnerChild({ limitMs, silentMs, onFellBack: () => {}, file });
@@ -19,7 +21,7 @@ function start(act: string, { limitMs = 60_000, silentMs = 60_000 } = {}) {
 test('a model that can be one is accepted, without what a caller did not ask for', async () => {
   const { child, opened } = start('a model');
   expect(await opened).toEqual({ provider: 'cpu', rejected: [] });
-  const { glb, stats } = await child.generate(ballPhoto(), {});
+  const { glb, stats } = await child.generate(photos, {});
   expect(glb).toHaveLength(24);
   expect(stats).toEqual({ bundle: 'ball', warnings: [], stageMs: { matte: 1 } });
 });
@@ -39,14 +41,14 @@ test.each([
 ])('a runner that returns a wrong result is ended: %s', async (act) => {
   const { child, opened } = start(act);
   await opened;
-  await expect(child.generate(ballPhoto(), {})).rejects.toBeInstanceOf(WrongResultError);
+  await expect(child.generate(photos, {})).rejects.toBeInstanceOf(WrongResultError);
   expect(await child.ended).toMatchObject({ signal: 'SIGKILL' });
 });
 
 test('a runner with wrong progress is ended', async () => {
   const { child, opened } = start('wrong progress');
   await opened;
-  await expect(child.generate(ballPhoto(), {})).rejects.toBeInstanceOf(ExitError);
+  await expect(child.generate(photos, {})).rejects.toBeInstanceOf(ExitError);
 });
 
 test('a runner without a device is refused', async () => {
@@ -56,10 +58,10 @@ test('a runner without a device is refused', async () => {
 test('an inference over its time limit ends the runner, and waiting for the device extends the limit', async () => {
   const waiting = start('waiting', { limitMs: 500 });
   await waiting.opened;
-  expect((await waiting.child.generate(ballPhoto(), {})).glb).toHaveLength(24);
+  expect((await waiting.child.generate(photos, {})).glb).toHaveLength(24);
   const hanging = start('nothing at all', { limitMs: 500 });
   await hanging.opened;
-  await expect(hanging.child.generate(ballPhoto(), {})).rejects.toMatchObject({ timedOut: true });
+  await expect(hanging.child.generate(photos, {})).rejects.toMatchObject({ timedOut: true });
 });
 
 test('a runner that does not respond any longer is ended', async () => {

@@ -13,6 +13,7 @@ import {
   Progress,
   type RunnerFunctions,
   type RunnerObserver,
+  type SidePhoto,
 } from './runner-protocol.js';
 
 /** The package's name finds the module from the built package and from the sources. */
@@ -75,11 +76,14 @@ export class RunnerChild implements ModelMaker {
 
   /**
    * Makes a model.
-   * @throws {EngineError} if the photo cannot be used
+   * @throws {EngineError} if the photo of the front cannot be used
    * @throws {ExitError} if the process ends, or exceeds the time limit, which also ends it
    * @throws {WrongResultError} if it returns something other than a model; it has been killed
    */
-  async generate(photo: Uint8Array, { onProgress, signal, options: _, ...options }: MakeOptions): Promise<Made> {
+  async generate(
+    photos: readonly SidePhoto[],
+    { onProgress, signal, options: _, ...options }: MakeOptions,
+  ): Promise<Made> {
     const { limitMs } = this.#options;
     const id = ++this.#lastId;
     const start = performance.now();
@@ -89,7 +93,7 @@ export class RunnerChild implements ModelMaker {
           extend(Math.min(deviceWaitMs, this.#maxWaitMs));
           onProgress?.(fraction, running);
         });
-        return this.#child.call('generate', { id, photo, options }, { signal });
+        return this.#child.call('generate', { id, photos, options }, { signal });
       });
       return plausible(checked(Made, made), performance.now() - start);
     } catch (error) {

@@ -2,6 +2,7 @@
 import type * as Engine from '@gen3d/engine';
 import { type Handlers, parentChannel } from '@gen3d/rpc';
 import { leaveSignalsToParent } from '../../base/child-process.js';
+import { decodedPhoto } from './decoded-photo.js';
 import { resized } from './real-size.js';
 import type { RunnerFunctions, RunnerObserver } from './runner-protocol.js';
 
@@ -23,9 +24,8 @@ const worker = parentChannel<RunnerObserver>({
       expectedSeconds,
     };
   },
-  async generate({ id, photo, options }, signal) {
-    const decoded = await engine.decode(photo, { onlyPng: true });
-    signal.throwIfAborted();
+  async generate({ id, photos, options }, signal) {
+    const decoded = photos.map(({ side, image }) => ({ side, photo: decodedPhoto(image) }));
     const onProgress: Engine.PoolGenerateOptions['onProgress'] = (fraction, { running, deviceWaitMs }) =>
       worker.notify('progress', { id, fraction, running, deviceWaitMs });
     const { stats, ...made } = await pool.generate(decoded, { ...options, onProgress, signal });

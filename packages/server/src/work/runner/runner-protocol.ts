@@ -1,8 +1,9 @@
 import type { EngineOptions, GenerateOptions } from '@gen3d/engine';
 import type { ExitError } from '@gen3d/rpc';
 import { warningMessages } from '@gen3d/schema';
-import { type RealSize, sniffFileType } from '@gen3d/schema/rules';
+import { type PhotoSide, type RealSize, sniffFileType } from '@gen3d/schema/rules';
 import { z } from 'zod';
+import type { RawImage } from '../../data/inputs/stored-image.js';
 import type { JobOptions } from '../../data/jobs/job-options.js';
 import { WrongResultError } from '../stage-failures.js';
 
@@ -79,6 +80,12 @@ export function checked<T>(schema: z.ZodType<T>, value: unknown): T {
 
 export type EngineSettings = Omit<EngineOptions, 'onWarning'> & { readonly pipelines: number };
 
+/** A decoded photo of one side of an object. */
+export interface SidePhoto {
+  readonly side: PhotoSide;
+  readonly image: RawImage;
+}
+
 /** Undefined values have the defaults of the engine. */
 export interface MeshOptions extends Pick<GenerateOptions, 'resolution' | 'maxTriangles' | 'textureSize' | 'sampler'> {
   realSize?: RealSize | undefined;
@@ -88,8 +95,8 @@ export interface MeshOptions extends Pick<GenerateOptions, 'resolution' | 'maxTr
 export interface RunnerFunctions {
   /** Chooses the device and loads the networks. Must be called first. @throws {BundleError} as `Engine.open` does */
   open(settings: EngineSettings): Opened;
-  /** Makes a model of a PNG. @throws {EngineError} if the photo cannot be used */
-  generate(request: { id: number; photo: Uint8Array; options: MeshOptions }): Made;
+  /** Makes a model of an object. @throws {EngineError} if the photo of its front cannot be used */
+  generate(request: { id: number; photos: readonly SidePhoto[]; options: MeshOptions }): Made;
   /** Responds at once, unless the process hangs. */
   ping(): void;
 }
@@ -110,8 +117,8 @@ export interface MakeOptions extends MeshOptions {
 
 /** Makes models: a runner process, or a model server. */
 export interface ModelMaker {
-  /** @param photo a PNG */
-  generate(photo: Uint8Array, options: MakeOptions): Promise<Made>;
+  /** @param photos of different sides of one object; the first is of its front */
+  generate(photos: readonly SidePhoto[], options: MakeOptions): Promise<Made>;
   /** Resolves when it can make no more models. */
   readonly ended: Promise<ExitError>;
   /** The id of its process. */
