@@ -10,6 +10,7 @@ const job = (task_id: string, change: Partial<GalleryJob> = {}): GalleryJob => (
   created_at: '2026-01-02T03:04:05.000Z',
   finished_at: null,
   label: null,
+  views: [],
   hidden: false,
   inference_seconds: null,
   work_seconds: null,

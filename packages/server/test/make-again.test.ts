@@ -48,7 +48,11 @@ test('a model can be made again from its kept photo, which only its account can 
   const id = await makeModel(server);
   await expectPrivatePhoto(server, id);
   expect(hasPhotos(server, id)).toEqual([true, true]);
-  expect(await job(server, id)).toMatchObject({ can_retry: true, views: ['left'], warnings: expect.arrayContaining(['photo_not_used_left']) });
+  expect(await job(server, id)).toMatchObject({
+    can_retry: true,
+    views: ['left'],
+    warnings: expect.arrayContaining(['photo_not_used_left']),
+  });
   const balance = async () => (await server.call('GET', '/v1/balance')).body;
   const before = await balance();
 

@@ -167,7 +167,9 @@ test('command line, SDK and dashboard accept, name and send the same photos alik
     expect(jobs.map((job) => job.task_id)).toContain(stdout.trim());
     const looks = await Promise.all(
       jobs.map(async ({ task_id }) => {
-        const response = await page.request.get(`${baseUrl}/dashboard/api/job-details/${task_id}/photos/front`, { headers });
+        const response = await page.request.get(`${baseUrl}/dashboard/api/job-details/${task_id}/photos/front`, {
+          headers,
+        });
         return looksOf(await response.body());
       }),
     );
