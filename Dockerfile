@@ -6,11 +6,14 @@
 
 FROM node:22-bookworm-slim@sha256:43ac6c60b8f89723f746e8a92ce91abd5017e627ce1ddfe4238355d3a30b772c AS build
 WORKDIR /src
+# For SQLite's addon, where no prebuilt binary can be downloaded.
+RUN apt-get update && apt-get install -y --no-install-recommends g++ make python3 && rm -rf /var/lib/apt/lists/*
 COPY . .
 RUN node scripts/pnpm.mjs install --frozen-lockfile && npm run build && npm run pack
-# This Node has its own SQLite, so the addon is not needed. Types and source maps are for developers.
+# The image needs SQLite's addon, but not its sources. Types and source maps are for developers.
 RUN node scripts/install-packed.mjs /app --ignore-scripts \
-  && rm -rf /app/node_modules/better-sqlite3 \
+  && npm rebuild --prefix /app better-sqlite3 \
+  && rm -rf /app/node_modules/better-sqlite3/deps /app/node_modules/better-sqlite3/src \
   && find /app -name '*.d.ts' -delete -o -name '*.d.mts' -delete -o -name '*.d.cts' -delete -o -name '*.map' -delete
 
 FROM build AS cuda-libraries

@@ -1,5 +1,4 @@
 import { defineConfig } from 'vitest/config';
-import { loadNodeSqlite } from './packages/server/src/data/db/node-sqlite.js';
 
 const server = 'packages/server';
 /** Whole models and programs, their crashes, browsers, and documentation that runs programs. They take minutes. */
@@ -13,13 +12,6 @@ const onPostgres = [
   `${server}/test/{admin,children,compatible-route,deletion,events,gallery,make-again,query-plans}.test.ts`,
   `${server}/test/contract/*.test.ts`,
   `${server}/test/faults/{crash,hostile-minute,runners}.system.test.ts`,
-];
-/** The tests of the driver, which also run on Node's own SQLite, if this Node has it. */
-const onNodeSqlite = [
-  `${server}/src/data/db/**/*.test.ts`,
-  `${server}/src/data/jobs/claim.test.ts`,
-  `${server}/test/{backup,first-start}.test.ts`,
-  `${server}/test/locked-database.system.test.ts`,
 ];
 
 /** Seed of random plans. `npm run test:soak` uses a new one each time. The tests print it, so that a run can be repeated. */
@@ -75,19 +67,6 @@ export default defineConfig(({ mode }) => {
             setupFiles: `${server}/test/postgres/require-postgres.ts`,
           },
         },
-        ...(loadNodeSqlite()
-          ? [
-              {
-                extends: true as const,
-                test: {
-                  name: 'node-sqlite',
-                  provide,
-                  include: onNodeSqlite,
-                  setupFiles: `${server}/test/without-better-sqlite3.ts`,
-                },
-              },
-            ]
-          : []),
       ],
     },
   };

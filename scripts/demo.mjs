@@ -5,7 +5,6 @@ import { availableParallelism, loadavg } from 'node:os';
 import { basename, join, parse, relative } from 'node:path';
 import { Failed, main, start } from './processes.mjs';
 import { demoPhotos, requireNode, root } from './repository.mjs';
-import { requireSqlite } from './require-sqlite.mjs';
 import { startThrowawayServer } from './throwaway-server.mjs';
 
 /** @typedef {Awaited<ReturnType<typeof makeModel>>} Result */
@@ -17,10 +16,7 @@ const inTerminal = process.stdout.isTTY === true;
 const logIntervalMs = 15_000;
 
 await main(async (atEnd) => {
-  await step('Installing (a few minutes the first time: SQLite is compiled)', async () => {
-    await npm('setup');
-    requireSqlite();
-  });
+  await step('Installing (a few minutes the first time: SQLite is compiled)', () => npm('setup'));
   await step('Building', () => npm('build'));
 
   rmSync(outputFolder, { recursive: true, force: true });

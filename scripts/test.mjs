@@ -11,7 +11,7 @@ import { requireNode, root } from './repository.mjs';
 
 /** The Vitest projects of a tier, and the npm scripts that check the sources beside them. */
 const quick = { projects: ['gen3d'], checks: ['typecheck', 'lint'] };
-const system = { projects: ['system', 'postgres', 'node-sqlite'], checks: ['check-packages'] };
+const system = { projects: ['system', 'postgres'], checks: ['check-packages'] };
 
 const nameOf = (/** @type {{ name: string }} */ { name }) => relative(root, name);
 

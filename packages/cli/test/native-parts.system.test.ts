@@ -1,5 +1,4 @@
 // Native addons that cannot be loaded, for example because they were built for another version of Node.
-import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, test } from 'vitest';
 import { testFolder } from './run.js';
 
-const { spawned, start } = testFolder();
+const { spawned } = testFolder();
 
 const failingAddon = fileURLToPath(new URL('../../server/test/failing-addon.cjs', import.meta.url));
 const preloads = mkdtempSync(join(tmpdir(), 'gen3d-preloads-'));
@@ -19,13 +18,10 @@ function without(addon: string) {
   return { NODE_OPTIONS: `--require "${preload.replaceAll('\\', '/')}"`, GEN3D_BASE_URL: 'http://127.0.0.1:1' };
 }
 
-const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
-const hasNodeSqlite = major >= 24 || (major === 22 && minor >= 16);
-
 const addons: readonly (readonly [addon: string, name: string])[] = [
   ['sharp', 'sharp'],
   ['onnxruntime', 'onnxruntime-node'],
-  ...(hasNodeSqlite ? [] : [['better_sqlite3', 'better-sqlite3'] as const]),
+  ['better_sqlite3', 'better-sqlite3'],
 ];
 
 describe.each(addons)('without the addon of %s', (addon, name) => {
@@ -53,19 +49,4 @@ test('other commands exit with one sentence, too', async () => {
   const { code, stderr } = await spawned(['models', 'list'], { env: without('onnxruntime') });
   expect(stderr).toMatch(/^error: onnxruntime-node cannot be loaded: .*\n$/);
   expect(code).toBe(1);
-});
-
-test.runIf(hasNodeSqlite)("without better-sqlite3, serve uses Node's own SQLite, without its warning", async () => {
-  const env = without('better_sqlite3');
-  const child = start(['serve', '--port', '0'], env);
-  let log = '';
-  child.stderr.on('data', (text) => {
-    log += text;
-  });
-  await once(child.stdout, 'data');
-  child.kill();
-  await once(child, 'exit');
-  expect(log).not.toContain('Warning');
-  const { stdout } = await spawned(['doctor'], { env });
-  expect(stdout).toMatch(/sqlite +3\.\d+\.\d+, from Node /);
 });

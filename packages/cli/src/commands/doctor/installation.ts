@@ -47,8 +47,8 @@ export async function nativeFindings(): Promise<Finding[]> {
 async function sqliteFinding(): Promise<Finding> {
   const { sqliteLibrary } = await import('@gen3d/server');
   try {
-    const { name, version } = sqliteLibrary();
-    return ok('sqlite', `${version}, from ${name}`);
+    const { release, version } = sqliteLibrary();
+    return ok('sqlite', `${version}, from better-sqlite3 ${release}`);
   } catch (error) {
     return problem('sqlite', errorMessage(error));
   }
