@@ -8,7 +8,7 @@ import { modelPath } from '../../jobs/output-file.js';
 import { bytes, count, duration } from '../../terminal/format.js';
 import { type ProgressDisplay, showProgress, showState } from '../../terminal/progress.js';
 import { isInteractive, openWithDefaultApp, paint, printJson, say, tick } from '../../terminal/terminal.js';
-import type { CreateOptions } from './create.js';
+import type { CreateOptions } from './item.js';
 import { createJob, forEach, type Item, limitReached, unknownJobsHint } from './item.js';
 
 /** Creates the jobs of `create --wait`, shows their progress, and writes their models. */

@@ -4,7 +4,7 @@ import { resumeCommand } from '../../jobs/job.js';
 import { modelPath } from '../../jobs/output-file.js';
 import { nextCommand } from '../../terminal/next-command.js';
 import { isInteractive, openWithDefaultApp, paint, print, printJson, say } from '../../terminal/terminal.js';
-import type { CreateOptions } from './create.js';
+import type { CreateOptions } from './item.js';
 import { createJob, forEach, type Item, limitReached, unknownJobsHint } from './item.js';
 
 /** Creates the jobs of `create` without --wait, and prints their ids. */

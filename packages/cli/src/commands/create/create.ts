@@ -1,9 +1,9 @@
 import { stat } from 'node:fs/promises';
 import { basename } from 'node:path';
-import { photoFormatNames, type SamplerSettings, type ViewSide, viewSides } from '@gen3d/schema/rules';
+import { photoFormatNames, viewSides } from '@gen3d/schema/rules';
 import type { Gen3d } from '@gen3d/sdk';
 import { type Command, Option } from 'commander';
-import { type ServerOptions, simultaneousStartMs, withClient } from '../../connection/client.js';
+import { simultaneousStartMs, withClient } from '../../connection/client.js';
 import { UsageError } from '../../exit/failure.js';
 import {
   addModelOptions,
@@ -13,19 +13,14 @@ import {
   readModelOptions,
   samplerOf,
 } from '../../jobs/model-options.js';
-import { extensions, modelPath, planOutputs, type ResultOptions } from '../../jobs/output-file.js';
+import { extensions, modelPath, planOutputs } from '../../jobs/output-file.js';
 import { isDataUri, isFile, isUrl, missingFile, photoUrl, requirePhotoFile } from '../../jobs/photo-input.js';
 import { groupPhotos, type PhotoSet, photosOf } from '../../jobs/photo-set.js';
 import { shellWord } from '../../terminal/format.js';
 import { requirePipe, say, shownName } from '../../terminal/terminal.js';
 import { createAndWait } from './create-and-wait.js';
 import { createOnly } from './create-only.js';
-import { type Item, inTurns } from './item.js';
-
-export type CreateOptions = ServerOptions &
-  ResultOptions &
-  SamplerSettings &
-  Partial<Record<ViewSide, string>> & { readonly option?: Readonly<Record<string, string>> };
+import { type CreateOptions, type Item, inTurns } from './item.js';
 
 export function addCreate(program: Command): void {
   const command = program

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { SamplerSettings, ViewSide } from '@gen3d/schema/rules';
 import {
   AuthenticationError,
   ConnectionError,
@@ -9,11 +10,18 @@ import {
   RateLimitError,
 } from '@gen3d/sdk';
 import pMap from 'p-map';
+import type { ServerOptions } from '../../connection/client.js';
 import { exitCode, Failed, failureOf, Interrupted } from '../../exit/failure.js';
+import type { ResultOptions } from '../../jobs/output-file.js';
 import { labelOf, photoInput } from '../../jobs/photo-input.js';
 import { type PhotoSet, readPhotos } from '../../jobs/photo-set.js';
 import { nextCommand } from '../../terminal/next-command.js';
 import { cross } from '../../terminal/terminal.js';
+
+export type CreateOptions = ServerOptions &
+  ResultOptions &
+  SamplerSettings &
+  Partial<Record<ViewSide, string>> & { readonly option?: Readonly<Record<string, string>> };
 
 /** The photos of an object and the state of their job. */
 export interface Item {

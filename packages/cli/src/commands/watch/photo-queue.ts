@@ -14,6 +14,7 @@ import {
   ServerError,
   type Task,
 } from '@gen3d/sdk';
+import type { ServerOptions } from '../../connection/client.js';
 import { failureOf, UsageError } from '../../exit/failure.js';
 import { findJob } from '../../jobs/account-jobs.js';
 import { downloadModel } from '../../jobs/job.js';
@@ -23,7 +24,10 @@ import { type PhotoSet, readPhotos } from '../../jobs/photo-set.js';
 import { bytes, duration } from '../../terminal/format.js';
 import { cross, paint, print, printJson, say, shownName, tick } from '../../terminal/terminal.js';
 import { describeEarlierModel } from './earlier-model.js';
-import type { WatchOptions } from './watch.js';
+
+export interface WatchOptions extends ServerOptions {
+  readonly json?: boolean;
+}
 
 // Enough to keep a machine busy. A folder of a thousand photos must not create a thousand jobs before those of others.
 const concurrency = 4;

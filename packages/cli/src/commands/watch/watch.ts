@@ -2,16 +2,12 @@ import { stat } from 'node:fs/promises';
 import { photoExtensions } from '@gen3d/schema/rules';
 import type { Gen3d } from '@gen3d/sdk';
 import type { Command } from 'commander';
-import { type ServerOptions, simultaneousStartMs, withClient } from '../../connection/client.js';
+import { simultaneousStartMs, withClient } from '../../connection/client.js';
 import { UsageError } from '../../exit/failure.js';
 import { count } from '../../terminal/format.js';
 import { say } from '../../terminal/terminal.js';
 import { settledPhotos } from './folder-photos.js';
-import { PhotoQueue } from './photo-queue.js';
-
-export interface WatchOptions extends ServerOptions {
-  readonly json?: boolean;
-}
+import { PhotoQueue, type WatchOptions } from './photo-queue.js';
 
 export function addWatch(program: Command): void {
   program
