@@ -107,6 +107,17 @@ export function findByOrigin(
   return jobs.where('retry_of', '=', retryOf).where(sql<boolean>`status not in ('FAILED', 'CANCELED')`);
 }
 
+/** Frees an idempotency key that counts only while its job is unfinished. */
+export async function releaseKey(db: Queryable, accountId: string, key: string): Promise<void> {
+  await db
+    .updateTable('jobs')
+    .set({ idempotency_key: null })
+    .where('account_id', '=', accountId)
+    .where('idempotency_key', '=', key)
+    .where('finished_at', 'is not', null)
+    .execute();
+}
+
 /** A row to insert, whose times may be expressions that the database evaluates. */
 export type NewJob = Omit<InsertableJob, keyof typeof initial | 'created_at' | 'finished_at'> &
   Partial<Pick<InsertableJob, keyof typeof initial>> & { created_at: Time; finished_at?: Time | null };

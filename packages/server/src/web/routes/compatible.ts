@@ -1,17 +1,18 @@
+import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { isTerminal, jobType, parseCreateJobRequest, sniffFileType } from '@gen3d/schema';
+import { type CreateJobRequest, isTerminal, jobType, parseCreateJobRequest, sniffFileType } from '@gen3d/schema';
 import { type Request, type Response, Router } from 'express';
 import { z } from 'zod';
 import { nextTurn } from '../../base/next-turn.js';
-import { findTask } from '../../data/jobs/job-store.js';
+import { findTask, releaseKey } from '../../data/jobs/job-store.js';
 import { assetUrl, type TaskRow } from '../../data/jobs/task.js';
 import { modelBundle } from '../../work/bundles.js';
 import { HttpError, noSuch, sendJson, validated } from '../answers/responses.js';
 import { callerOf } from '../guards/auth.js';
 import { imageBody, jsonBody, releaseBody } from '../guards/json-body.js';
 import { admissionOf, hold, inTurn } from '../guards/shares.js';
-import { acceptJob, type JobCreation } from './jobs.js';
+import { acceptJob, type JobCreation, repeatKey } from './jobs.js';
 import type { Services } from './services.js';
 
 /** A waiting request looks at its job at least this often, in case a notification was lost. */
@@ -70,7 +71,8 @@ export function compatibleRoutes(services: Dependencies): Router {
       const { accountId } = callerOf(response);
       const { holder, share } = admissionOf(response);
       hold(services.shares.waiting, holder, response);
-      const id = await acceptJob(services, response, job);
+      const idempotency_key = repeatKey(request) ?? (await keyOfInput(services, accountId, job));
+      const id = await acceptJob(services, response, { ...job, idempotency_key });
       releaseBody(request, response);
       share.end();
       if (wantsAsync(request)) {
@@ -100,6 +102,20 @@ function readPhoto(request: Request): { image: string; response_format?: string 
   const image = body.image_url ?? body.image;
   if (image !== undefined) return { ...body, image };
   throw new HttpError(400, 'invalid_request', 'image: missing; send a URL, a data URI or base64');
+}
+
+/**
+ * Makes an idempotency key from the photos of a job. Clients try again when a connection ends, and few send a key: an
+ * identical request joins the unfinished job of the first one. Once that is finished, the key is free for another job.
+ */
+async function keyOfInput(
+  { jobStores }: Dependencies,
+  accountId: string,
+  { input }: CreateJobRequest,
+): Promise<string> {
+  const key = `compat:${createHash('sha256').update(JSON.stringify(input)).digest('base64url')}`;
+  await jobStores.commits.run((trx) => releaseKey(trx, accountId, key), accountId);
+  return key;
 }
 
 /** Waits for the end of a job. Resolves with `closed` if the client or the server ends the connection before. */

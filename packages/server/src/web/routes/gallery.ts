@@ -1,6 +1,6 @@
-import { IdempotencyKey, isTerminal, JobStatus, ListJobsQuery, limits } from '@gen3d/schema';
+import { isTerminal, JobStatus, ListJobsQuery, limits } from '@gen3d/schema';
 import { type GalleryJob, type GalleryPage, jobGroups } from '@gen3d/schema/dashboard';
-import { repeatKeyHeader, samplerHeader } from '@gen3d/schema/rules';
+import { samplerHeader } from '@gen3d/schema/rules';
 import { Router } from 'express';
 import { z } from 'zod';
 import { currentTime } from '../../data/db/time.js';
@@ -21,7 +21,7 @@ import { callerOf, refuseSandbox } from '../guards/auth.js';
 import { jsonBody } from '../guards/json-body.js';
 import { inTurn } from '../guards/shares.js';
 import { streamJobEvents } from './events.js';
-import { samplerSettings } from './jobs.js';
+import { repeatKey, samplerSettings } from './jobs.js';
 import type { Services } from './services.js';
 
 const GalleryQuery = z.object({
@@ -51,10 +51,6 @@ const withoutLabels = ({ search, id, sort, ...query }: GalleryQuery): GalleryQue
 });
 
 const Selection = z.object({ task_ids: z.array(z.string().max(26)).min(1).max(limits.pageSize.max) });
-
-function repeatKey(header: string | undefined): string | undefined {
-  return validated(IdempotencyKey.optional().safeParse(header), repeatKeyHeader);
-}
 
 /** The services that turn the row of a job into a response. */
 type Presented = Pick<Services, 'assetsUrl' | 'db' | 'jobEstimates' | 'jobStores'>;
@@ -196,7 +192,7 @@ function addRetries(router: Router, { db, shares, jobStores, onJobCreated }: Dep
     const { traceId } = response.locals;
     const { accountId } = callerOf(response);
     const sampler = samplerSettings(request.get(samplerHeader));
-    const key = repeatKey(request.get(repeatKeyHeader));
+    const key = repeatKey(request);
     const retried = await inTurn(shares.changes, accountId, response, () =>
       retryJob(jobStores, accountId, request.params.id, currentTime(db), { traceId, sampler, key }),
     );

@@ -2,14 +2,21 @@ import {
   type CreateJobRequest,
   type CreateJobResponse,
   cleanLabel,
+  IdempotencyKey,
   isTerminal,
   ListJobsQuery,
   type ListJobsResponse,
   labelHeader,
   parseCreateJobRequest,
 } from '@gen3d/schema';
-import { estimateHeaders, readSampler, type SamplerSettings, samplerHeader } from '@gen3d/schema/rules';
-import { type Response, Router } from 'express';
+import {
+  estimateHeaders,
+  readSampler,
+  repeatKeyHeader,
+  type SamplerSettings,
+  samplerHeader,
+} from '@gen3d/schema/rules';
+import { type Request, type Response, Router } from 'express';
 import { currentTime } from '../../data/db/time.js';
 import { createJob, createSandboxJob } from '../../data/jobs/create.js';
 import { findTask, listTasks } from '../../data/jobs/job-store.js';
@@ -38,6 +45,11 @@ export function samplerSettings(header: string | undefined): SamplerSettings | u
   const settings = readSampler(header);
   if (typeof settings === 'string') throw new HttpError(400, 'invalid_request', `${samplerHeader}: ${settings}`);
   return settings;
+}
+
+/** Returns the idempotency key in the header, for routes whose bodies have none. @throws {HttpError} if it is invalid */
+export function repeatKey(request: Request): string | undefined {
+  return validated(IdempotencyKey.optional().safeParse(request.get(repeatKeyHeader)), repeatKeyHeader);
 }
 
 export type JobCreation = Pick<Services, 'db' | 'sandbox' | 'jobStores' | 'onJobCreated'>;
