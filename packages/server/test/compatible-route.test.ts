@@ -3,10 +3,12 @@
 // @module-tag slow
 import type { Task } from '@gen3d/schema';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { dataDirOf } from '../src/data/installation/data-dir.js';
 import { openAdmin } from '../src/index.js';
 import { asDataUri, ballPhoto, transparentPhoto } from './ball-photo.js';
 import { sharedServer } from './contract/kit.js';
 import { createJob, finishedJob, imageJob, readJob, site, startServer, type TestServer, until } from './kit.js';
+import { openDatabase } from './open-database.js';
 
 /** A needle, because its model takes half the time of a ball's. */
 const photo = ballPhoto(160, 0.1);
@@ -91,6 +93,52 @@ test('with Prefer: respond-async, a client polls as HT-compat 1.0 says', async (
   await finishedJob(server.call, id);
   expect((await poll(id)).body).toMatchObject({ status: 'failed', error: { code: 'no_foreground' } });
   expect(await poll('01ARZ3NDEKTSV4RRFFQ69G5FAV')).toMatchObject({ status: 404 });
+});
+
+describe('photos of several sides', () => {
+  const photoOf = (side: string) => `https://example.com/${side}.jpg`;
+  const [front, left, back, right] = ['front', 'left', 'back', 'right'].map(photoOf);
+  const post = async (body: unknown) => {
+    const server = await startServer({ compat: true });
+    const response = await fetch(`${server.url}/v1/3d/generations`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${server.apiKey}`,
+        prefer: 'respond-async',
+        'content-type': 'application/json',
+      },
+      body: JSON.stringify(body),
+    });
+    return { server, status: response.status, answer: await response.json() };
+  };
+
+  test.each([
+    // The names of Hunyuan3D-2mv's pipeline
+    ['the object of Hunyuan3D-2mv', { image: { front, back, left, right: null } }, { front, left, back }],
+    ["image_urls in Tripo's order", { image_urls: [front, left, back, right] }, { front, left, back, right }],
+    ["images in Tripo's order, with gaps", { images: [front, null, '', right] }, { front, right }],
+    ['image_urls with one photo', { image_urls: [front] }, { front }],
+  ])('%s become the views of the job', async (_, body, urls) => {
+    const { server, status, answer } = await post(body);
+    expect(status).toBe(202);
+    const db = openDatabase(dataDirOf(server.config).database);
+    onTestFinished(() => db.destroy());
+    const jobs = await db.selectFrom('jobs').select(['id', 'image_urls']).execute();
+    expect(jobs).toEqual([{ id: (answer as Generated).id, image_urls: expect.any(String) }]);
+    expect(JSON.parse(jobs[0]!.image_urls!)).toEqual(urls);
+  });
+
+  test.each([
+    ['without a front', { images: [null, left] }, /^image: missing/],
+    ['without a front in the object', { image: { left } }, /^image: missing/],
+    ['with an unknown side', { image: { front, top: left } }, /^image.*: is unknown/],
+    ['with more than four', { images: [front, left, back, right, front] }, /^images: must have at most 4/],
+    ['with a file of the server as a side', { image_urls: [front, 'file:///etc/passwd'] }, /^input\.views\.left: /],
+  ])('%s are refused', async (_, body, message) => {
+    const { status, answer } = await post(body);
+    expect(status).toBe(400);
+    expect(answer).toMatchObject({ error: { code: 'invalid_request', message: expect.stringMatching(message) } });
+  });
 });
 
 test('clients find the bundle by its capability', async () => {

@@ -23,10 +23,19 @@ type Dependencies = JobCreation & Pick<Services, 'assetsUrl' | 'runners' | 'even
 /** The paths of other servers. Without a version it is LocalAI's, whose responses are JSON unless asked otherwise. */
 export const compatiblePaths = ['/3d/generations', '/v1/3d/generations', '/api/v1/3d/generations'];
 
+const Image = z.string().nullish();
+const Sides = z.strictObject({ front: Image, left: Image, back: Image, right: Image });
+const Images = z.array(Image).max(4, 'must have at most 4 images').nullish();
+const oneOrSides = 'must be a URL, a data URI, base64, or an object of these with front, left, back and right';
+
 /** Only these fields have an effect. Clients also send fields of other servers, such as `model` and `quality`. */
 const Generation = z.object({
-  image: z.string().optional(),
+  /** An object as for Hunyuan3D-2mv, or one image. */
+  image: z.union([z.string(), Sides], oneOrSides).optional(),
   image_url: z.string().optional(),
+  /** Lists in Tripo's order: front, left, back, right. */
+  image_urls: Images,
+  images: Images,
   response_format: z.string().optional(),
 });
 
@@ -65,9 +74,9 @@ export function compatibleRoutes(services: Dependencies): Router {
     '/',
     (request, response, next) => (isImage(request) ? readImage : readJson)(request, response, next),
     async (request, response) => {
-      const { image, response_format } = readPhoto(request);
-      const form = formOf(request, response_format);
-      const job = validated(parseCreateJobRequest({ type: jobType, input: { image_urls: [imageUrl(image)] } }));
+      const { input, format } = readPhotos(request);
+      const form = formOf(request, format);
+      const job = validated(parseCreateJobRequest({ type: jobType, input }));
       const { accountId } = callerOf(response);
       const { holder, share } = admissionOf(response);
       hold(services.shares.waiting, holder, response);
@@ -96,12 +105,20 @@ export function compatibleRoutes(services: Dependencies): Router {
   return router;
 }
 
-function readPhoto(request: Request): { image: string; response_format?: string | undefined } {
-  if (Buffer.isBuffer(request.body)) return { image: request.body.toString('base64') };
+/** Returns the images of a request, as the `input` of a job, and the `response_format`. */
+function readPhotos(request: Request): { input: unknown; format?: string | undefined } {
+  if (Buffer.isBuffer(request.body)) return { input: inputOf({ front: request.body.toString('base64') }) };
   const body = validated(Generation.safeParse(request.body));
-  const image = body.image_url ?? body.image;
-  if (image !== undefined) return { ...body, image };
-  throw new HttpError(400, 'invalid_request', 'image: missing; send a URL, a data URI or base64');
+  const [front, left, back, right] = body.image_urls ?? body.images ?? [];
+  const image = body.image_url ?? body.image ?? { front, left, back, right };
+  return { input: inputOf(typeof image === 'string' ? { front: image } : image), format: body.response_format };
+}
+
+/** An empty image of another side counts as none. */
+function inputOf({ front, ...others }: z.infer<typeof Sides>) {
+  if (!front) throw new HttpError(400, 'invalid_request', 'image: missing; send a URL, a data URI or base64');
+  const views = Object.entries(others).flatMap(([side, image]) => (image ? [[side, imageUrl(image)]] : []));
+  return { image_urls: [imageUrl(front)], ...(views.length > 0 && { views: Object.fromEntries(views) }) };
 }
 
 /**
