@@ -378,7 +378,7 @@ describe('jobs', () => {
     expect(new Set(ids).size).toBe(1);
     expect((await list()).jobs.map(({ task_id }) => task_id)).toEqual([ids[0]]);
     expect(JobDetails.parse((await call('GET', `/job-details/${ids[0]}`)).body)).toEqual({
-      image_urls: JSON.stringify({ front: 'https://example.com/photo.jpg' }),
+      image_urls: { front: 'https://example.com/photo.jpg' },
       attempts: 0,
       cost_usd: null,
       instance: null,

@@ -279,7 +279,8 @@ test('a waiting job is deleted with its photo, and a running one is refused unti
   expect(filesWith(server, waiting)).toEqual([]);
   const refused = await remove(server, running);
   expect([refused.status, codeOf(refused)]).toEqual([409, 'not_deletable']);
-  expect(filesWith(server, running)).toEqual([running]);
+  const photos = ['back', 'front', 'left'].map((side) => `${running}.${side}`);
+  expect(filesWith(server, running)).toEqual(photos);
   await succeed(server, running);
   expect((await remove(server, running)).status).toBe(204);
 });

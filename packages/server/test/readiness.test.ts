@@ -83,7 +83,7 @@ test.skipIf(process.platform === 'win32')(
     const db = databaseOf(server);
     const id = newUlid();
     // Reading a pipe blocks until another process writes.
-    const path = join(dataDirOf(server.config).inputs, id);
+    const path = join(dataDirOf(server.config).inputs, `${id}.front`);
     execFileSync('mkfifo', [path]);
     await newJob(db, await newAccount(db), { id, prepared: 0, image_urls: null, created_at: Date.now() });
     const readyz = (status: number) =>
