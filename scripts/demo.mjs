@@ -1,10 +1,10 @@
-// `npm run demo`: from a fresh clone to a textured model of every photo in examples/photos, through a real server and
-// the real command line. Writes to the repository and a temporary folder only.
+// `npm run demo`: from a fresh clone to a textured model of every photo in examples/photos, and of one object from four
+// photos, through a real server and the real command line. Writes to the repository and a temporary folder only.
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism, loadavg } from 'node:os';
 import { basename, join, parse, relative } from 'node:path';
 import { Failed, main, start } from './processes.mjs';
-import { demoPhotos, requireNode, root } from './repository.mjs';
+import { demoPhotos, demoSides, requireNode, root } from './repository.mjs';
 import { startThrowawayServer } from './throwaway-server.mjs';
 
 /** @typedef {Awaited<ReturnType<typeof makeModel>>} Result */
@@ -27,9 +27,15 @@ await main(async (atEnd) => {
   const results = [];
   /** @type {Failed[]} */
   const failures = [];
-  for (const photo of demoPhotos()) {
+  const truck = demoSides('wooden-truck');
+  const objects = [
+    ...demoPhotos().map((photo) => ({ photo, others: {} })),
+    { photo: truck.front, others: truck.others },
+  ];
+  for (const { photo, others } of objects) {
+    const sides = Object.keys(others).length > 0 ? ' and its other sides' : '';
     try {
-      results.push(await step(`${basename(photo)} to 3D`, () => makeModel(server, photo)));
+      results.push(await step(`${basename(photo)}${sides} to 3D`, () => makeModel(server, photo, others)));
     } catch (error) {
       // A user's own photo may show no object. Continue with the others.
       if (!(error instanceof Failed)) throw error;
@@ -72,16 +78,18 @@ async function npm(script) {
 /**
  * @param {import('./throwaway-server.mjs').ThrowawayServer} server
  * @param {string} photo
+ * @param {Record<string, string>} others photos by side
  */
-async function makeModel({ gen3d }, photo) {
+async function makeModel({ gen3d }, photo, others) {
   const { name } = parse(photo);
   const glb = join(outputFolder, `${name}.glb`);
   const thumbnail = join(outputFolder, `${name}.jpg`);
   const startedAt = performance.now();
-  const task = JSON.parse(await succeeded(['create', photo, '--wait', '-o', glb, '--json']));
+  const flags = Object.entries(others).flatMap(([side, path]) => [`--${side}`, path]);
+  const task = JSON.parse(await succeeded(['create', photo, ...flags, '--wait', '-o', glb, '--json']));
   const seconds = (performance.now() - startedAt) / 1000;
   await succeeded(['download', task.task_id, '--thumbnail', '-o', thumbnail]);
-  return { photo, glb, seconds, ...sizeOf(glb) };
+  return { photo, others: Object.values(others), glb, seconds, ...sizeOf(glb) };
 
   /** @param {readonly string[]} args */
   async function succeeded(args) {
