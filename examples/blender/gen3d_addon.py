@@ -1,6 +1,8 @@
 """
 Blender add-on: makes a 3D model of a photo with a gen3d server, and places it at the 3D cursor.
 
+Photos of the left, back and right are optional: left is taken from where the left edge of the front photo is.
+
 Install this file in Edit > Preferences > Add-ons > Install, enable it, and enter the server's address and an API key.
 The panel is in the sidebar of the 3D viewport (N), tab gen3d. It needs Blender 3.4 or later and nothing else.
 """
@@ -32,7 +34,9 @@ bl_info = {
 
 MIME_TYPES = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".webp": "image/webp"}
 MAX_PHOTO_BYTES = 4 * 1024 * 1024  # of a photo in a request
+MAX_TOGETHER_BYTES = 6_000_000  # of all photos in a request, whose base64 is a third longer
 MAX_PHOTO_SIDE = 2048  # pixels that the server uses
+SIDES = ("left", "back", "right")  # optional photos beside the front
 MAX_MODEL_BYTES = 256 * 1024 * 1024
 POLL_SECONDS = 2
 MAX_FAILED_POLLS = 30  # a minute, in which a server can restart
@@ -59,9 +63,9 @@ def open_url(opener: OpenerDirector, request: Request):
 class Job(threading.Thread):
     """Makes one model in a thread of its own, which never touches Blender's data."""
 
-    def __init__(self, server: str, key: str, photo: str):
+    def __init__(self, server: str, key: str, photo: str, views: dict[str, str]):
         super().__init__(daemon=True)
-        self.server, self.key, self.photo = server.rstrip("/"), key.strip(), photo
+        self.server, self.key, self.photo, self.views = server.rstrip("/"), key.strip(), photo, views
         self.id = None
         self.progress = 0
         self.glb = None
@@ -79,7 +83,8 @@ class Job(threading.Thread):
 
     def make(self) -> bytes | None:
         """Creates the job, waits for it, and returns the GLB, or None if it was canceled."""
-        body = {"type": "image-to-3d", "input": {"image_urls": [self.photo]}, "idempotency_key": str(uuid.uuid4())}
+        photos = {"image_urls": [self.photo], "views": self.views}
+        body = {"type": "image-to-3d", "input": photos, "idempotency_key": str(uuid.uuid4())}
         self.id = self.call("/v1/jobs", body)["job_id"]
         failed_polls = 0
         while not self.canceled.wait(POLL_SECONDS):
@@ -125,11 +130,12 @@ def refusal(error: HTTPError) -> str:
         return f"The server responded with {error.code} {error.reason}."
 
 
-def data_uri(image: bpy.types.Image) -> str:
-    """Returns an image as the API accepts it: PNG, JPEG or WebP of at most 4 MiB. Converts others."""
+def data_uri(image: bpy.types.Image, count: int) -> str:
+    """Returns one of `count` images as the API accepts it: PNG, JPEG or WebP of at most 4 MiB. Converts others."""
+    max_bytes = min(MAX_PHOTO_BYTES, MAX_TOGETHER_BYTES // count)
     file = Path(bpy.path.abspath(image.filepath)) if image.filepath and not image.is_dirty else None
     suffix = file.suffix.lower() if file else ""
-    if image.packed_file is None and suffix in MIME_TYPES and file.is_file() and file.stat().st_size <= MAX_PHOTO_BYTES:
+    if image.packed_file is None and suffix in MIME_TYPES and file.is_file() and file.stat().st_size <= max_bytes:
         return f"data:{MIME_TYPES[suffix]};base64,{base64.b64encode(file.read_bytes()).decode()}"
     # Image.copy() would lose what was painted or pasted and not saved.
     copy = bpy.data.images.new("gen3d", *image.size, alpha=True)
@@ -140,7 +146,9 @@ def data_uri(image: bpy.types.Image) -> str:
     handle, path = tempfile.mkstemp(suffix)
     os.close(handle)
     try:
-        factor = min(1, MAX_PHOTO_SIDE / max(image.size))
+        # Several PNGs of full size would not fit into a request.
+        max_side = MAX_PHOTO_SIDE // 2 if count > 1 and suffix == ".png" else MAX_PHOTO_SIDE
+        factor = min(1, max_side / max(image.size))
         copy.scale(*(max(1, round(side * factor)) for side in image.size))
         copy.file_format = "PNG" if suffix == ".png" else "JPEG"
         copy.filepath_raw = path
@@ -198,11 +206,15 @@ def watch() -> float | None:
     message = done.error or ("" if done.glb else "Canceled")
     if done.glb:
         windows = bpy.context.window_manager.windows
+        scene = bpy.context.scene
         try:
             with bpy.context.temp_override(**({"window": windows[0]} if windows else {})):
-                place(done.glb, bpy.context.scene.gen3d_size)
+                place(done.glb, scene.gen3d_size)
         except RuntimeError as error:
             message = f"Blender could not import the model: {str(error).strip().splitlines()[-1]}"
+        # The next object has other sides.
+        for side in SIDES:
+            setattr(scene, f"gen3d_{side}", "")
     show(None)
     return None
 
@@ -232,17 +244,23 @@ class MakeModel(bpy.types.Operator):
         """Starts the job."""
         global job, message
         preferences = context.preferences.addons[__name__].preferences
+        sources = {"front": self.image or self.filepath}
+        sources |= {side: path for side in SIDES if (path := getattr(context.scene, f"gen3d_{side}"))}
         known = set(bpy.data.images)
+        photos = {}
         try:
-            image = bpy.data.images[self.image] if self.image else bpy.data.images.load(self.filepath)
-            photo = data_uri(image)
-        except (KeyError, OSError, RuntimeError, ZeroDivisionError):
-            self.report({"ERROR"}, f"{self.image or self.filepath} is not an image. Choose another file.")
+            for side, source in sources.items():
+                of_file = side != "front" or not self.image
+                image = bpy.data.images.load(bpy.path.abspath(source)) if of_file else bpy.data.images[source]
+                photos[side] = data_uri(image, len(sources))
+        except (KeyError, OSError, RuntimeError, TypeError, ZeroDivisionError):
+            self.report({"ERROR"}, f"{source} is not an image. Choose another file.")
             return {"CANCELLED"}
-        for added in set(bpy.data.images) - known:
-            bpy.data.images.remove(added)
+        finally:
+            for added in set(bpy.data.images) - known:
+                bpy.data.images.remove(added)
         message = ""
-        job = Job(preferences.server, preferences.key, photo)
+        job = Job(preferences.server, preferences.key, photos.pop("front"), photos)
         job.start()
         bpy.app.timers.register(watch)
         return {"FINISHED"}
@@ -275,9 +293,11 @@ class Panel(bpy.types.Panel):
     bl_category = "gen3d"
 
     def draw(self, context):
-        """Draws the size, the two buttons, and what happened."""
+        """Draws the size, the other sides, the two buttons, and what happened."""
         layout, scene = self.layout, context.scene
         layout.prop(scene, "gen3d_size")
+        for side in SIDES:
+            layout.prop(scene, f"gen3d_{side}")
         layout.operator(MakeModel.bl_idname, icon="FILE_IMAGE")
         # An image that was pasted into the image editor, rendered or painted.
         layout.prop(scene, "gen3d_image", text="")
@@ -311,6 +331,9 @@ def register() -> None:
         bpy.utils.register_class(cls)
     size = bpy.props.FloatProperty(name="Longest side", default=0.3, min=0.001, unit="LENGTH")
     bpy.types.Scene.gen3d_size = size
+    for side in SIDES:
+        path = bpy.props.StringProperty(name=side.title(), subtype="FILE_PATH", description="Photo of this side")
+        setattr(bpy.types.Scene, f"gen3d_{side}", path)
     bpy.types.Scene.gen3d_image = bpy.props.PointerProperty(type=bpy.types.Image)
 
 
@@ -318,6 +341,8 @@ def unregister() -> None:
     """Blender calls it when the add-on is disabled. A job continues on the server."""
     if bpy.app.timers.is_registered(watch):
         bpy.app.timers.unregister(watch)
+    for side in SIDES:
+        delattr(bpy.types.Scene, f"gen3d_{side}")
     del bpy.types.Scene.gen3d_size, bpy.types.Scene.gen3d_image
     for cls in reversed(CLASSES):
         bpy.utils.unregister_class(cls)

@@ -50,6 +50,15 @@ else:
         ]
     )
     results["image"] = make(image="pasted")
+    scene.gen3d_back = photo
+    results["sides"] = make(filepath=photo)
+    results["sides"]["backAfterwards"] = scene.gen3d_back
+    scene.gen3d_right = addon_file
+    try:
+        make(filepath=photo)
+    except RuntimeError as error:
+        results["refused"] = str(error)
+    scene.gen3d_right = ""
     preferences.key = "gen3d_wrong"
     results["key"] = make(filepath=photo)
     preferences.server = "http://127.0.0.1:1"

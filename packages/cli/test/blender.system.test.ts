@@ -62,7 +62,7 @@ test.skipIf(obstacle)(
       meshes: 0,
       message: expect.stringContaining('not an http or https address'),
     });
-    for (const made of [results.file, results.image]) {
+    for (const made of [results.file, results.image, results.sides]) {
       expect(made).toMatchObject({ message: '', meshes: 1, textured: true });
       const sides = made.high.map((high: number, axis: number) => high - made.low[axis]);
       expect(Math.max(...sides)).toBeCloseTo(0.5, 3);
@@ -70,6 +70,10 @@ test.skipIf(obstacle)(
       expect((made.low[1] + made.high[1]) / 2).toBeCloseTo(2, 3);
       expect(made.low[2]).toBeCloseTo(3, 3);
     }
+    const withSides = await gen3d(['get', results.sides.job, '--json'], { env: { GEN3D_BASE_URL: url } });
+    expect(JSON.parse(withSides.stdout)).toMatchObject({ views: ['back'] });
+    expect(results.sides.backAfterwards).toBe('');
+    expect(results.refused).toMatch(/gen3d_addon\.py is not an image/);
     expect(results.key).toMatchObject({
       meshes: 0,
       message: expect.stringMatching(/API key is missing, wrong or revoked/),
