@@ -1,7 +1,7 @@
 import { CreateJobResponse, type GalleryJob, type Task } from '@gen3d/schema/dashboard';
 import { type JobEstimate, limits } from '@gen3d/schema/rules';
 import { type Api, parseResponse } from './api.js';
-import { copyKeptPhoto, forgetPhoto } from './photos/kept-photos.js';
+import { copyKeptPhotos, forgetPhotosOf } from './photos/kept-photos.js';
 
 /** Both statuses before inference have the same label, because the difference matters only to the server. */
 export const statusLabels: Record<Task['status'], string> = {
@@ -52,23 +52,23 @@ export const cancelJob = (api: Api, id: string): Promise<unknown> => api.send('P
 
 /** The user confirms this before `deleteJob`. */
 export const deleteConsequence =
-  'The model, the photo and the name are removed for good. Links to the model stop working.';
+  'The model, the photos and the name are removed for good. Links to the model stop working.';
 
-/** Deletes a job that is not in inference, and this browser's copy of its photo. @throws {ApiError} */
+/** Deletes a job that is not in inference, and this browser's copies of its photos. @throws {ApiError} */
 export async function deleteJob(api: Api, id: string): Promise<void> {
   await api.send('DELETE', `/gallery/${id}`);
-  await forgetPhoto(id);
+  await forgetPhotosOf(id);
 }
 
 /**
- * Creates a job for another job's photo, and replaces that job in the gallery if it has no model. @throws {ApiError}
+ * Creates a job for another job's photos, and replaces that job in the gallery if it has no model. @throws {ApiError}
  */
 export async function retryJob(
   api: Api,
   { task_id: id, status }: Pick<GalleryJob, 'task_id' | 'status'>,
 ): Promise<string> {
   const { job_id } = parseResponse(CreateJobResponse, await api.send('POST', `/gallery/${id}/retry`));
-  await copyKeptPhoto(id, job_id);
+  await copyKeptPhotos(id, job_id);
   if (status !== 'SUCCEEDED') await setHidden(api, [id], true);
   return job_id;
 }

@@ -1,7 +1,8 @@
 import type { GalleryJob, Task } from '@gen3d/schema/dashboard';
-import { describeWarnings, phaseOf } from '@gen3d/schema/rules';
+import { describeWarnings, type PhotoSide, phaseOf } from '@gen3d/schema/rules';
 import type { TargetedEvent } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
+import type { Api } from '../api.js';
 import { capitalized, dateTime, relativeTime } from '../format.js';
 import { estimateOf, jobName, retryMayHelp, statusLabels } from '../jobs.js';
 import { keptPhoto } from '../photos/kept-photos.js';
@@ -20,10 +21,25 @@ const hideBroken = (event: TargetedEvent<HTMLImageElement>) => {
 };
 
 /**
- * Returns a blob: URL of a job's photo: of this browser's copy, or else, if the job `isOnServer`, of the server's.
- * Undefined without either, for a file that the browser cannot show, or if the photo is not `wanted`.
+ * Loads a job's photo: this browser's copy, or else, if the job `isOnServer`, the server's. Undefined without either.
+ *
+ * @throws if the browser cannot show it
  */
-export function usePhoto(jobId: string, isOnServer: boolean, wanted = true): string | undefined {
+export async function photoOf(
+  api: Api,
+  jobId: string,
+  side: PhotoSide,
+  isOnServer: boolean,
+): Promise<Blob | undefined> {
+  const kept = await keptPhoto(jobId, side);
+  if (kept || !isOnServer) return kept;
+  const photo = await api.getFile(`/job-details/${jobId}/photos/${side}`);
+  if (photo) (await createImageBitmap(photo)).close();
+  return photo;
+}
+
+/** Returns a blob: URL of what `photoOf` loads. Undefined without a photo that the browser can show, or if not `wanted`. */
+export function usePhoto(jobId: string, side: PhotoSide, isOnServer: boolean, wanted = true): string | undefined {
   const { api } = useSession();
   const [url, setUrl] = useState<string>();
   useEffect(() => {
@@ -31,11 +47,7 @@ export function usePhoto(jobId: string, isOnServer: boolean, wanted = true): str
     let createdUrl: string | undefined;
     let unmounted = false;
     const load = async () => {
-      let photo = await keptPhoto(jobId);
-      if (!photo && isOnServer) {
-        photo = await api.getFile(`/job-details/${jobId}/photos/front`);
-        if (photo) (await createImageBitmap(photo)).close();
-      }
+      const photo = await photoOf(api, jobId, side, isOnServer);
       if (!photo || unmounted) return;
       createdUrl = URL.createObjectURL(photo);
       setUrl(createdUrl);
@@ -47,7 +59,7 @@ export function usePhoto(jobId: string, isOnServer: boolean, wanted = true): str
       if (createdUrl) URL.revokeObjectURL(createdUrl);
       setUrl(undefined);
     };
-  }, [api, jobId, isOnServer, wanted]);
+  }, [api, jobId, side, isOnServer, wanted]);
   return url;
 }
 
@@ -92,7 +104,7 @@ export interface JobCardProps {
 /** All cards have the same height. A long error is cut off here; the job's page shows all of it. */
 export function JobCard({ job, preview, selected, onSelect, onCancel, onRetry }: JobCardProps) {
   const { task_id, status, progress, thumbnail_url, error, created_at, queue_position } = job;
-  const photo = usePhoto(task_id, true, !thumbnail_url && preview === undefined);
+  const photo = usePhoto(task_id, 'front', true, !thumbnail_url && preview === undefined);
   const photoUrl = preview ?? photo;
   const name = jobName(job);
   const remark = error?.message ?? describeWarnings(job.warnings)[0];

@@ -1,15 +1,17 @@
 import type { GalleryJob } from '@gen3d/schema/dashboard';
-import { photoExtensions, type RealSizeTexts } from '@gen3d/schema/rules';
+import { photoSides, type RealSizeTexts } from '@gen3d/schema/rules';
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { Button, ConfirmButton } from '../components/buttons.js';
 import { Problem, Success, useAction } from '../components/feedback.js';
 import { type GalleryChoice, GalleryToolbar, sorts, viewLabels, views } from '../components/gallery-toolbar.js';
 import { JobCard, UploadCard } from '../components/job-card.js';
+import { ObjectsDialog } from '../components/photo-places.js';
 import { RealSizeForm } from '../components/real-size-form.js';
 import { downloadModels } from '../download.js';
 import { cancelJob, deleteConsequence, deleteJob, jobName, retryJob, setHidden } from '../jobs.js';
 import { useTitle } from '../layout.js';
+import { type ObjectPhotos, oneEach, photoTypes } from '../photos/sides.js';
 import { useUploads } from '../photos/uploads.js';
 import runningShoe from '../samples/running-shoe.webp';
 import teapot from '../samples/teapot.webp';
@@ -61,6 +63,24 @@ function useChoice() {
   return { choice, choose };
 }
 
+/** Adds each photo as an object. Of two to four photos, which may show one object, `question` asks first. */
+function useAddedPhotos(addObjects: (objects: readonly ObjectPhotos[]) => void) {
+  const [several, setSeveral] = useState<readonly File[]>();
+  const add = useCallback(
+    (files: Iterable<File>) => {
+      const photos = [...files];
+      if (photos.length > 1 && photos.length <= photoSides.length) setSeveral(photos);
+      else addObjects(oneEach(photos));
+    },
+    [addObjects],
+  );
+  const answer = (objects: readonly ObjectPhotos[]) => {
+    setSeveral(undefined);
+    addObjects(objects);
+  };
+  return { add, question: several && <ObjectsDialog photos={several} onAnswer={answer} /> };
+}
+
 export function GalleryPage() {
   useTitle('Models');
   const { api, account } = useSession();
@@ -70,7 +90,9 @@ export function GalleryPage() {
   const onAccepted = useCallback(() => setAcceptedCount((count) => count + 1), []);
   const { uploads, add: addUploads, retry: sendAgain, dismiss } = useUploads(api, onAccepted);
   const [size, setSize] = useState<RealSizeTexts>({});
-  const add = useCallback((files: Iterable<File>) => addUploads(files, size), [addUploads, size]);
+  const { add, question } = useAddedPhotos(
+    useCallback((objects: readonly ObjectPhotos[]) => addUploads(objects, size), [addUploads, size]),
+  );
   const dragging = useDroppedFiles(add);
   const isSending = uploads.some(({ state }) => state === 'sending');
   const filters = useMemo(() => filtersOf({ view, sort, search }), [view, sort, search]);
@@ -141,7 +163,7 @@ export function GalleryPage() {
       <input
         ref={filePicker}
         type="file"
-        accept={['image/*', ...photoExtensions].join()}
+        accept={photoTypes}
         multiple
         hidden
         aria-label="Photos"
@@ -150,6 +172,7 @@ export function GalleryPage() {
           event.currentTarget.value = '';
         }}
       />
+      {question}
       <RealSizeForm onChange={setSize} />
       {!(isNew && gallery.counts?.hidden === 0) && (
         <GalleryToolbar

@@ -1,5 +1,15 @@
 import { GalleryJob, JobDetails, type StageTime } from '@gen3d/schema/dashboard';
-import { describeRealSize, describeWarnings, fileNameOf, phaseOf, stageName } from '@gen3d/schema/rules';
+import {
+  describeRealSize,
+  describeWarnings,
+  fileNameOf,
+  type PhotoSide,
+  phaseOf,
+  photoSides,
+  type RealSizeTexts,
+  stageName,
+} from '@gen3d/schema/rules';
+import { newIdempotencyKey } from '@gen3d/sdk';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { useLocation, useRoute } from 'preact-iso';
@@ -7,10 +17,11 @@ import { ApiError } from '../api.js';
 import { Button, ConfirmButton } from '../components/buttons.js';
 import { EventsTable, isUndelivered } from '../components/events-table.js';
 import { Problem, Success, useAction } from '../components/feedback.js';
-import { StatusBadge, usePhoto } from '../components/job-card.js';
+import { photoOf, StatusBadge, usePhoto } from '../components/job-card.js';
 import { ModelView } from '../components/model-view.js';
 import type { ModelFigures } from '../components/model-viewer.js';
 import { OtherFormats } from '../components/other-formats.js';
+import { PhotoPlacesDialog } from '../components/photo-places.js';
 import { CopyableLink, ShareModel } from '../components/share-model.js';
 import { capitalized, dateTime, extent, fileSize, milliseconds, seconds, usd } from '../format.js';
 import {
@@ -25,6 +36,8 @@ import {
   setHidden,
 } from '../jobs.js';
 import { NotFoundPage, useTitle } from '../layout.js';
+import { type ObjectPhotos, type SidePhotos, sideNames } from '../photos/sides.js';
+import { preparePhotos, sendPhotos } from '../photos/uploads.js';
 import { usePolling } from '../polling.js';
 import { useSession } from '../session.js';
 import { galleryUrl } from './gallery.js';
@@ -42,7 +55,7 @@ export function JobPage() {
   const { problem, success, actionCount, run } = useAction();
   /** `actionCount` when the job was read last. */
   const [loadedAfter, setLoadedAfter] = useState(0);
-  const photo = usePhoto(id, task !== undefined && (!task.model_urls || task.can_retry));
+  const photo = usePhoto(id, 'front', task !== undefined && isOnServer(task));
   const name = task ? jobName(task) : 'Model';
   useTitle(name);
 
@@ -132,12 +145,7 @@ export function JobPage() {
           )}
           {!glb && actions}
           <JobFacts job={task} details={details} figures={glb ? figures : undefined} />
-          {photo && glb && (
-            <figure>
-              <img src={photo} alt="As uploaded" />
-              <figcaption>Photo</figcaption>
-            </figure>
-          )}
+          {(glb || task.views.length > 0) && <JobPhotos job={task} />}
           {glb && actions}
           <Success text={success} />
         </aside>
@@ -156,6 +164,75 @@ export function JobPage() {
           <h2>Webhook events</h2>
           <EventsTable events={details.events} onReplay={replay} />
         </section>
+      )}
+    </>
+  );
+}
+
+/** Whether the server may still have the photos. */
+const isOnServer = (job: GalleryJob) => !job.model_urls || job.can_retry;
+
+const sidesOf = ({ views }: GalleryJob) => photoSides.filter((side) => side === 'front' || views.includes(side));
+
+/** Shows the photos of a job, with their sides if it has several. */
+function JobPhotos({ job }: { job: GalleryJob }) {
+  return (
+    <div class="job-photos">
+      {sidesOf(job).map((side) => (
+        <JobPhoto key={side} job={job} side={side} />
+      ))}
+    </div>
+  );
+}
+
+function JobPhoto({ job, side }: { job: GalleryJob; side: PhotoSide }) {
+  const photo = usePhoto(job.task_id, side, isOnServer(job));
+  const isOne = job.views.length === 0;
+  if (!photo && isOne) return null;
+  const name = isOne ? 'Photo' : sideNames[side];
+  const isUnused = job.warnings.includes(`photo_not_used_${side}`);
+  return (
+    <figure>
+      {photo && <img src={photo} alt={isOne ? 'As uploaded' : `${name}, as uploaded`} />}
+      <figcaption>{isUnused ? `${name}, not used` : name}</figcaption>
+    </figure>
+  );
+}
+
+/** Makes another model of a finished job's photos and of photos of other sides. */
+function AddSides({ job }: { job: GalleryJob }) {
+  const { api } = useSession();
+  const { route } = useLocation();
+  const { problem, isRunning, run } = useAction();
+  const [photos, setPhotos] = useState<SidePhotos>();
+  const open = async () => {
+    const loaded: { [side in PhotoSide]?: File } = {};
+    for (const side of sidesOf(job)) {
+      const photo = await photoOf(api, job.task_id, side, isOnServer(job)).catch(() => undefined);
+      if (photo) loaded[side] = new File([photo], side === 'front' ? jobName(job) : `${side} photo`);
+    }
+    setPhotos(loaded);
+  };
+  const make = (chosen: ObjectPhotos) =>
+    void run(async () => {
+      setPhotos(undefined);
+      const details = { key: newIdempotencyKey(), name: job.label ?? '', size: realSizeTexts(job) };
+      const id = await sendPhotos(api, await preparePhotos(chosen), details);
+      route(`/dashboard/jobs/${id}`);
+    });
+  return (
+    <>
+      <Button label="Add photos of other sides" disabled={isRunning} onClick={() => void open()} />
+      <Problem text={problem} />
+      {photos && (
+        <PhotoPlacesDialog
+          question="Add photos of other sides"
+          explanation="All photos together make a new model. Turn the object by quarter turns in front of the camera, in the same light."
+          photos={photos}
+          confirmLabel="Make the model"
+          onConfirm={make}
+          onCancel={() => setPhotos(undefined)}
+        />
       )}
     </>
   );
@@ -194,6 +271,7 @@ function JobActions(props: { job: GalleryJob; act: (request: () => Promise<unkno
           onClick={() => act(tryAgain, '')}
         />
       )}
+      {job.model_urls && <AddSides job={job} />}
       {can_cancel && (
         <ConfirmButton
           label="Cancel the job"
@@ -239,6 +317,10 @@ function StageTimes({ stages, tookMs }: { stages: readonly StageTime[]; tookMs: 
   );
 }
 
+/** Returns the real size that a job asked for as a form enters it. */
+const realSizeTexts = ({ real_size: size }: GalleryJob): RealSizeTexts =>
+  size ? { [size.side === 'longest' ? 'size' : size.side]: `${size.meters}m` } : {};
+
 const grouped = new Intl.NumberFormat('en-US');
 
 /** Requests a file's size in bytes. Undefined until it is known, or if the file's host does not report it. */
@@ -258,7 +340,8 @@ function useFileSize(url: string | undefined): number | undefined {
 
 /** Renders nothing if it has no content. */
 function Fact({ name, children }: { name: string; children: ComponentChildren }) {
-  if (children === undefined || children === null || children === false) return null;
+  const isEmpty = Array.isArray(children) && children.length === 0;
+  if (children === undefined || children === null || children === false || isEmpty) return null;
   return (
     <>
       <dt>{name}</dt>

@@ -1,4 +1,5 @@
 // The server deletes a photo when its job has succeeded, so the browser that sent it keeps a smaller copy.
+import { type PhotoSide, photoSides } from '@gen3d/schema/rules';
 import { prepareImage } from '@gen3d/sdk';
 
 const storeName = 'photos';
@@ -26,30 +27,35 @@ async function inStore<T>(mode: IDBTransactionMode, action: (store: IDBObjectSto
   }
 }
 
+const keyOf = (jobId: string, side: PhotoSide) => `${jobId}.${side}`;
+
 /** Keeps a small copy of a job's photo, unless the browser cannot store one (a private window). */
-export async function keepPhoto(jobId: string, photo: Blob): Promise<void> {
+export async function keepPhoto(jobId: string, side: PhotoSide, photo: Blob): Promise<void> {
   try {
     const copy = await prepareImage(photo, { maxSide });
-    await inStore('readwrite', (store) => store.put(copy, jobId));
+    await inStore('readwrite', (store) => store.put(copy, keyOf(jobId, side)));
   } catch {
     // The dashboard works without copies.
   }
 }
 
 /** Returns the copy of a job's photo. Undefined if this browser did not send it. */
-export async function keptPhoto(jobId: string): Promise<Blob | undefined> {
-  return inStore<Blob | undefined>('readonly', (store) => store.get(jobId)).catch(() => undefined);
+export async function keptPhoto(jobId: string, side: PhotoSide): Promise<Blob | undefined> {
+  return inStore<Blob | undefined>('readonly', (store) => store.get(keyOf(jobId, side))).catch(() => undefined);
 }
 
-/** Keeps the copy of a job's photo for the job that repeats it, too. */
-export async function copyKeptPhoto(fromJobId: string, toJobId: string): Promise<void> {
-  const photo = await keptPhoto(fromJobId);
-  if (photo) await inStore('readwrite', (store) => store.put(photo, toJobId)).catch(() => {});
+/** Keeps the copies of a job's photos for the job that repeats it, too. */
+export async function copyKeptPhotos(fromJobId: string, toJobId: string): Promise<void> {
+  for (const side of photoSides) {
+    const photo = await keptPhoto(fromJobId, side);
+    if (photo) await inStore('readwrite', (store) => store.put(photo, keyOf(toJobId, side))).catch(() => {});
+  }
 }
 
-/** Removes the copy of a deleted job's photo. */
-export async function forgetPhoto(jobId: string): Promise<void> {
-  await inStore('readwrite', (store) => store.delete(jobId)).catch(() => {});
+/** Removes the copies of a deleted job's photos. */
+export async function forgetPhotosOf(jobId: string): Promise<void> {
+  for (const side of photoSides)
+    await inStore('readwrite', (store) => store.delete(keyOf(jobId, side))).catch(() => {});
 }
 
 /** Removes all copies. A session lasts a week at most, so no copy is kept for longer. */

@@ -1,19 +1,27 @@
 import { CreateJobResponse } from '@gen3d/schema/dashboard';
-import { type RealSizeTexts, sniffedBytes, sniffFileType } from '@gen3d/schema/rules';
+import {
+  type PhotoSide,
+  photoSides,
+  type RealSizeTexts,
+  sniffedBytes,
+  sniffFileType,
+  viewSides,
+} from '@gen3d/schema/rules';
 import { createJobRequest, InvalidRequestError, newIdempotencyKey, prepareImage } from '@gen3d/sdk';
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { type Api, parseResponse } from '../api.js';
 import { keepPhoto } from './kept-photos.js';
 import type { PhotoRequest, PhotoResponse } from './photo-worker.js';
+import type { ObjectPhotos } from './sides.js';
 
-/** A photo that is sent to create a job. */
+/** The photos of an object that are sent to create a job. */
 export interface Upload {
   /** Identifies the upload. As the job's idempotency key, it keeps a repeated request from creating a second job. */
   key: string;
   name: string;
-  /** blob: URL of the photo itself. */
+  /** blob: URL of the photo of the front. */
   preview: string;
-  file: Blob;
+  photos: ObjectPhotos;
   size: RealSizeTexts;
   state: 'sending' | 'accepted' | 'failed';
   problem?: string;
@@ -47,17 +55,14 @@ export function useUploads(api: Api, onAccepted: () => void) {
   }, []);
 
   const send = useCallback(
-    ({ key, name, file, size }: Upload) => {
+    (upload: Upload) => {
+      const { key } = upload;
       queue.current = queue.current.then(async () => {
         try {
-          const photo = await prepareImage(file, { name, decode: decodePhoto });
+          const prepared = await preparePhotos(upload.photos);
           // The browser may be unable to show the original.
-          if (photo !== file) change(key, { preview: newPreview(photo) });
-          const request = { image: photo, idempotencyKey: key, label: name, ...size };
-          const { json, headers } = await createJobRequest(request);
-          const { job_id } = parseResponse(CreateJobResponse, await api.send('POST', '/jobs', json, headers));
-          await keepPhoto(job_id, photo);
-          change(key, { state: 'accepted', jobId: job_id });
+          if (prepared.front !== upload.photos.front) change(key, { preview: newPreview(prepared.front) });
+          change(key, { state: 'accepted', jobId: await sendPhotos(api, prepared, upload) });
           onAccepted();
         } catch (error) {
           const canRetry = !(error instanceof InvalidRequestError);
@@ -69,9 +74,10 @@ export function useUploads(api: Api, onAccepted: () => void) {
   );
 
   const add = useCallback(
-    (files: Iterable<File>, size: RealSizeTexts) => {
-      const added = [...files].map((file): Upload => {
-        return { key: newIdempotencyKey(), name: file.name, preview: newPreview(file), file, size, state: 'sending' };
+    (objects: readonly ObjectPhotos[], size: RealSizeTexts) => {
+      const added = objects.map((photos): Upload => {
+        const { name } = photos.front;
+        return { key: newIdempotencyKey(), name, preview: newPreview(photos.front), photos, size, state: 'sending' };
       });
       // The last file becomes the newest job, so it comes first, as in the list of jobs.
       setUploads((all) => [...added.toReversed(), ...all]);
@@ -91,6 +97,29 @@ export function useUploads(api: Api, onAccepted: () => void) {
   const dismiss = useCallback((key: string) => setUploads((all) => all.filter((upload) => upload.key !== key)), []);
 
   return { uploads, add, retry, dismiss };
+}
+
+type PreparedPhotos = { readonly [side in PhotoSide]?: Blob } & { readonly front: Blob };
+
+/** Makes the photos of an object part of a request. @throws {Error} which names the file */
+export async function preparePhotos(photos: ObjectPhotos): Promise<PreparedPhotos> {
+  const prepare = (photo: File) => prepareImage(photo, { name: photo.name, decode: decodePhoto });
+  const prepared: { [side in PhotoSide]?: Blob } = {};
+  for (const side of viewSides) if (photos[side]) prepared[side] = await prepare(photos[side]);
+  return { ...prepared, front: await prepare(photos.front) };
+}
+
+/** Creates a job, and keeps copies of its photos. Returns the job's id. */
+export async function sendPhotos(
+  api: Api,
+  photos: PreparedPhotos,
+  { key, name, size }: Pick<Upload, 'key' | 'name' | 'size'>,
+): Promise<string> {
+  const { front, ...views } = photos;
+  const { json, headers } = await createJobRequest({ image: front, views, idempotencyKey: key, label: name, ...size });
+  const { job_id } = parseResponse(CreateJobResponse, await api.send('POST', '/jobs', json, headers));
+  for (const side of photoSides) if (photos[side]) await keepPhoto(job_id, side, photos[side]);
+  return job_id;
 }
 
 /**

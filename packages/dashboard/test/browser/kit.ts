@@ -72,10 +72,16 @@ export async function signedIn(settings?: Parameters<typeof startServer>[0]) {
   return { server, page, errors };
 }
 
+/** Adds photos at once, of one object each. */
+export async function addOneEach(page: Page, photos: readonly ReturnType<typeof photoNamed>[]): Promise<void> {
+  await page.getByLabel('Photos', { exact: true }).setInputFiles([...photos]);
+  if (photos.length > 1 && photos.length <= 4) await page.getByRole('button', { name: 'One each' }).click();
+}
+
 /** A server that has accepted photos, in this order, but works on none, and its gallery. */
 export async function galleryWith(photoNames: readonly string[]) {
   const { server, page, errors } = await signedIn();
-  await page.setInputFiles('input[type=file]', photoNames.map(photoNamed));
+  await addOneEach(page, photoNames.map(photoNamed));
   const names = () => page.locator('.card strong').allTextContents();
   for (const name of photoNames) await page.locator('.card', { hasText: name }).getByText('Waiting').waitFor();
   return { server, page, errors, names };
@@ -121,12 +127,14 @@ export async function expectAccessible(page: Page): Promise<void> {
   }
 }
 
-/** Drops a photo of a ball on the page. */
-export async function dropBall(page: Page): Promise<void> {
+/** Drops photos of a ball on the page. */
+export async function dropBall(page: Page, names = ['ball.png']): Promise<void> {
   const files = await page.evaluateHandle(`(() => {
     const transfer = new DataTransfer();
     const bytes = Uint8Array.from(atob('${ball.toString('base64')}'), (char) => char.charCodeAt(0));
-    transfer.items.add(new File([bytes], 'ball.png', { type: 'image/png' }));
+    for (const name of ${JSON.stringify(names)}) {
+      transfer.items.add(new File([bytes], name, { type: 'image/png' }));
+    }
     return transfer;
   })()`);
   await page.dispatchEvent('body', 'drop', { dataTransfer: files });

@@ -5,7 +5,17 @@ import type { Page } from 'playwright-core';
 import { expect, test, vi } from 'vitest';
 import { testFolder } from '../../../cli/test/run.js';
 import { looksOf, photosOfAllKinds } from '../../../sdk/test/photos.js';
-import { expectAccessible, photoNamed, seriousViolations, signedIn, useBrowser } from './kit.js';
+import {
+  addOneEach,
+  ball,
+  dropBall,
+  expectAccessible,
+  galleryWith,
+  photoNamed,
+  seriousViolations,
+  signedIn,
+  useBrowser,
+} from './kit.js';
 
 useBrowser();
 const { gen3d, path } = testFolder();
@@ -61,7 +71,7 @@ test('files that are not images are reported and not sent', async () => {
   const { page } = await signedIn();
   const sent: string[] = [];
   page.on('request', (request) => request.method() === 'POST' && sent.push(request.url()));
-  await page.setInputFiles('input[type=file]', [
+  await addOneEach(page, [
     { name: 'nothing.jpg', mimeType: 'image/jpeg', buffer: Buffer.alloc(0) },
     { name: 'noise.jpg', mimeType: 'image/jpeg', buffer: Buffer.from('these bytes are not an image') },
   ]);
@@ -90,6 +100,45 @@ test('photos are sent with the real size that is entered, and one without a unit
   expect(errors).toEqual([]);
 });
 
+test('photos of one object become one job, each as the side in its name or the one selected', async () => {
+  const { server, page, errors } = await signedIn();
+  await dropBall(page, ['mug.jpg', 'mug-right.jpg', 'handle.jpg']);
+  const dialog = page.getByRole('dialog', { name: 'One object, or one each?' });
+  const sideOf = (name: string) => dialog.getByLabel(`Side of ${name}`);
+  expect(await sideOf('mug.jpg').inputValue()).toBe('front');
+  expect(await sideOf('mug-right.jpg').inputValue()).toBe('right');
+  expect(await sideOf('handle.jpg').inputValue()).toBe('left');
+  await sideOf('handle.jpg').selectOption('Back');
+  await dialog.getByLabel('Photo of the left').setInputFiles(photoNamed('spout.jpg'));
+  await sideOf('spout.jpg').selectOption('Not used');
+  await expectAccessible(page);
+  const request = page.waitForRequest((sent) => sent.method() === 'POST');
+  await dialog.getByRole('button', { name: 'One object' }).click();
+  const image = `data:image/png;base64,${ball.toString('base64')}`;
+  const { input } = (await request).postDataJSON();
+  expect(input).toEqual({ image_urls: [image], views: { back: image, right: image } });
+  await page.locator('.card', { hasText: 'mug.jpg' }).getByText('Waiting').waitFor();
+  const { body } = await server.call('GET', '/gen3d/jobs');
+  expect(body).toMatchObject({ jobs: [{ label: 'mug.jpg', views: ['back', 'right'] }] });
+  await page.getByRole('link', { name: 'mug.jpg' }).click();
+  for (const side of ['Front', 'Back', 'Right']) await page.getByAltText(`${side}, as uploaded`).waitFor();
+  expect(errors).toEqual([]);
+});
+
+test('photos of one object each become one job each, and none if the question is canceled', async () => {
+  const { server, page, names } = await galleryWith(['vase.jpg', 'vase-left.jpg']);
+  expect(await names()).toEqual(['vase-left.jpg', 'vase.jpg']);
+  await dropBall(page, ['mug.jpg', 'mug-left.jpg']);
+  await page.getByRole('button', { name: 'Cancel', exact: true }).click();
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  const { body } = await server.call('GET', '/gen3d/jobs');
+  const views = (body as { jobs: { label: string; views: string[] }[] }).jobs.map((job) => [job.label, job.views]);
+  expect(views).toEqual([
+    ['vase-left.jpg', []],
+    ['vase.jpg', []],
+  ]);
+});
+
 test('HEIC and TIFF photos are converted, upright and with their colors, and damaged ones are explained', async () => {
   const { page, errors } = await signedIn();
   const sent: string[] = [];
@@ -97,7 +146,7 @@ test('HEIC and TIFF photos are converted, upright and with their colors, and dam
     if (request.method() === 'POST') sent.push(request.postDataJSON().input.image_urls[0]);
   });
   const heic = readFileSync(new URL('../../../cli/test/photos/teapot.heic', import.meta.url));
-  await page.setInputFiles('input[type=file]', [
+  await addOneEach(page, [
     { name: 'teapot.heic', mimeType: '', buffer: heic },
     { name: 'damaged.heic', mimeType: 'image/heic', buffer: heic.subarray(0, 9_000) },
     { name: 'scan.tif', mimeType: 'image/tiff', buffer: sidewaysTiff() },
