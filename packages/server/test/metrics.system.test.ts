@@ -8,10 +8,11 @@ import { version } from '../src/base/version.js';
 import { loadConfig } from '../src/config.js';
 import type { Db } from '../src/data/db/database.js';
 import { currentTime } from '../src/data/db/time.js';
+import { packPixels } from '../src/data/inputs/stored-image.js';
 import { dataDirOf } from '../src/data/installation/data-dir.js';
 import { liveRunners } from '../src/data/runners/registry.js';
 import { worker } from '../src/index.js';
-import { asDataUri, ballPhoto } from './ball-photo.js';
+import { asDataUri, ballPhoto, ballPixels } from './ball-photo.js';
 import { sharedServer } from './contract/kit.js';
 import { makePrivateCa, type PrivateCa } from './faults/private-ca.js';
 import { openReceiver } from './faults/receiver.js';
@@ -137,7 +138,7 @@ describe('a server with a runner', () => {
       .where('sandbox', '=', 0)
       .executeTakeFirstOrThrow();
     const abandoned = { id: newUlid(), attempt: 1, runner: 'gone', lease_token: 'x', lease_expires_at: 1 };
-    writeFileSync(join(dataDirOf(installation).inputs, abandoned.id), ballPhoto(160, 0.1));
+    writeFileSync(join(dataDirOf(installation).inputs, `${abandoned.id}.front`), packPixels(ballPixels(160, 0.1)));
     await newJob(db, account, { image_urls: null, ...abandoned });
     await grown(before, {
       gen3d_lease_takeovers_total: 1,
