@@ -14,14 +14,6 @@ test('the pages of usage and of the operator have figures', async () => {
   expect(errors).toEqual([]);
 });
 
-test('an operator without jobs reads which bundle makes better shapes on this machine', async () => {
-  const { page } = await signedIn();
-  const hint = page.locator('p', { hasText: 'For better shapes' });
-  expect(await hint.textContent()).toMatch(
-    /^For better shapes, pull TripoSR on the operator page \(1\.7\sGB, MIT; about \d.*\sa photo on the CPU of /,
-  );
-});
-
 test('the operator creates an account, and from there a key of it', async () => {
   const { server, page, errors } = await signedIn();
   await page.getByRole('link', { name: 'Operator', exact: true }).click();

@@ -21,13 +21,12 @@ const listMs = 1_000;
  *
  * @throws {Failed} if the folder is removed or replaced
  */
-export async function* settledPhotos(folder: string, signal: AbortSignal): AsyncGenerator<PhotoSet> {
-  const { ino } = await stat(folder);
+export async function* settledPhotos(folder: string, inode: number, signal: AbortSignal): AsyncGenerator<PhotoSet> {
   const lastSeen = new Map<string, string>();
   const yielded = new Map<string, string>();
   const refused = new Set<string>();
   while (!signal.aborted) {
-    const names = await namesIn(folder, ino, refused);
+    const names = await namesIn(folder, inode, refused);
     const present = new Set(names);
     for (const photos of groupPhotos(names.filter(isPhoto).map((name) => join(folder, name)))) {
       const { front } = photos;
