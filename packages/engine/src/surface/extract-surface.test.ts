@@ -80,7 +80,9 @@ function randomDensity(seed: number, parts: number, roughness: number): Density 
 }
 
 describe('the surface of any field', () => {
-  test('is a closed 2-manifold in one part, wound outwards, within its budget, finite, and without needles', async () => {
+  test('is a closed 2-manifold in one part, wound outwards, within its budget, finite, and without needles', {
+    tags: 'slow',
+  }, async () => {
     await fc.assert(
       fc.asyncProperty(anyField, async ({ seed, parts, roughness, exponential, resolution, maxTriangles }) => {
         const density = randomDensity(seed, parts, roughness);
