@@ -260,6 +260,10 @@ test('a minute of keys and sessions of the dashboard grows each table by less th
   const origin = { origin: server.url };
   const signIn = async (api_key: string) => send('POST', '/dashboard/api/session', { api_key }, origin);
   const key = await newKey();
+  // Before the account has as many sessions as it may have.
+  const sessions = new Attacker(origin);
+  const signInAgain = () => sessions.call('POST', '/dashboard/api/session', { api_key: key });
+  expectLittle(await grownIn(sessions, signInAgain), 'dashboard_tokens');
   const [cookie = ''] = (await signIn(key)).headers['set-cookie'] ?? [];
   const attacker = new Attacker({ ...origin, cookie: cookie.split(';', 1)[0]! });
   const step = async ({ call }: Attacker) => {
@@ -268,9 +272,6 @@ test('a minute of keys and sessions of the dashboard grows each table by less th
     await call('DELETE', `/dashboard/api/keys/${body.key_id}`);
   };
   expectLittle(await grownIn(attacker, step), 'api_keys');
-  const sessions = new Attacker(origin);
-  const signInAgain = () => sessions.call('POST', '/dashboard/api/session', { api_key: key });
-  expectLittle(await grownIn(sessions, signInAgain), 'dashboard_tokens');
 });
 
 test('a minute of jobs of the public test key grows each table by less than 10 MB', async () => {
