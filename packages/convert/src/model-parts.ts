@@ -38,7 +38,7 @@ export interface ModelContent {
   readonly credits: readonly string[];
   /** Whether the file states that its size is that of the object. gen3d states this if it was given a size. */
   readonly isRealSize: boolean;
-  /** What the file has and the other formats cannot express, such as "a skin". */
+  /** Names contents of the file that the other formats cannot express, such as "a skin". */
   readonly leftOut: readonly string[];
 }
 

@@ -75,7 +75,7 @@ export interface GenerateStats {
   readonly views: readonly FoundView[];
 }
 
-/** What was found of one of the given photos. */
+/** Says whether a given photo was used, and from where it was taken. */
 export interface FoundView {
   readonly side: SidePhoto['side'];
   /** Whether the model was made of it. */

@@ -20,7 +20,7 @@ export type { EngineOptions } from './engine-device.js';
 export type { SelfTest } from './field/decoder-kind.js';
 export { problemOfGlb } from './gltf/check-glb.js';
 export { renderPartThumbnails } from './part-thumbnails.js';
-export { type DecodedPhoto, decode, encode } from './photo/decode.js';
+export { type DecodedPhoto, decode } from './photo/decode.js';
 export type { Photos, SidePhoto } from './photo/side-photo.js';
 export { EnginePool, type PoolGenerateOptions, type PoolOptions } from './pool/engine-pool.js';
 export type { PoolGenerated, PoolProgress } from './pool/threads.js';

@@ -82,7 +82,7 @@ const eventStream = 'text/event-stream';
 export class Transport {
   readonly #options: TransportOptions;
   readonly #ky: KyInstance;
-  /** What requests of the API have, and downloads do not: assets are public and may be on another host. */
+  /** Options of requests to the API. Downloads lack them: assets are public and may be on another host. */
   readonly #asApi: Options;
 
   constructor(options: TransportOptions) {

@@ -2,12 +2,12 @@ import { type PhotoSide, photoExtensions, photoSides } from '@gen3d/schema/rules
 
 /** Photos by the side of the object that they show. */
 export type SidePhotos = { readonly [side in PhotoSide]?: File };
-/** What one model is made of. */
+/** The photos that one model is made from. */
 export type ObjectPhotos = SidePhotos & { readonly front: File };
 
 export const sideNames: Record<PhotoSide, string> = { front: 'Front', left: 'Left', back: 'Back', right: 'Right' };
 
-/** What an input for photos accepts. */
+/** The file types that an input for photos accepts. */
 export const photoTypes = ['image/*', ...photoExtensions].join();
 
 /** Takes each photo as one of another object. */

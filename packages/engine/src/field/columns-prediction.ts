@@ -7,7 +7,7 @@ export type ColumnsManifest = ReconstructionManifest & {
 };
 
 /**
- * What a network predicts of one photo, cleaned: its field is made of this. C is `size`; finer channels have
+ * The prediction of a network for one photo, cleaned. A field is made from it. C is `size`; finer channels have
  * `outlineSize` pixels a side.
  */
 export interface ColumnsPrediction {

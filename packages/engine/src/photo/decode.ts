@@ -170,9 +170,3 @@ function hasTransparency({ data }: RgbaImage): boolean {
   for (let i = 3; i < data.length; i += 4) if (data[i]! < 255) return true;
   return false;
 }
-
-/** Encodes the photo as a PNG. */
-export async function encode({ image: { data, width, height }, transparent }: DecodedPhoto): Promise<Uint8Array> {
-  const pixels = sharp(data, { raw: { width, height, channels: 4 } });
-  return (transparent ? pixels : pixels.removeAlpha()).png({ compressionLevel: 3 }).toBuffer();
-}

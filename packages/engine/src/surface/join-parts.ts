@@ -28,7 +28,7 @@ const tolerance = 0.75;
 const minRadius = 1.5;
 
 /**
- * Radius, in cells, of what stays of a joint where there is no room for it: more than the distance of two samples, so
+ * Minimum radius of a joint in cells, where there is no room for more: over the distance of two samples, so
  * that it is connected.
  */
 const coreRadius = 1.25;
@@ -257,7 +257,7 @@ function neighborsIn([nx, ny]: ScalarGrid['size']): { step: number; length: numb
   );
 }
 
-/** Returns the cost of a step of a path: the less probable and the narrower, the more. Infinite where there is no way. */
+/** Returns the cost of a step of a path: the less probable and the narrower, the more. Infinite where no path may pass. */
 function stepCosts({ values, size, scale }: SampledGrid, labels: Uint32Array, placeOf: PlaceOf) {
   const costs = new Float32Array(values.length).fill(NaN);
   const regions = new Float64Array(values.length);
@@ -285,7 +285,7 @@ function isBorder(sample: number, [nx, ny, nz]: ScalarGrid['size']): boolean {
   return i === 0 || j === 0 || k === 0 || i === nx - 1 || j === ny - 1 || k === nz - 1;
 }
 
-/** What a photo shows of the object. Images have `outlineSize` pixels a side. */
+/** The outline and the front of the object in a photo. Images have `outlineSize` pixels a side. */
 interface Sight {
   readonly view: View;
   /** How far each pixel is inside the outline, in pixels; negative outside. */

@@ -33,7 +33,7 @@ const frontFavor = 30;
 /** Near an outline, colors mix with the background's, and errors of the camera matter most: none up to, all from. */
 const outlineInset = [-0.004, 0.02] as const;
 
-/** What a photo shows of points: how much each counts, and its color in linear light. */
+/** The weights and linear colors of points in one photo. */
 interface Look {
   readonly seen: Float64Array;
   readonly weight: Float64Array;

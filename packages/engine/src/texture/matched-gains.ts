@@ -1,4 +1,4 @@
-/** What two photos show of the same points. */
+/** The colors of the same points in two photos. */
 interface Look {
   /** [N] 0..1 */
   readonly seen: Float64Array;

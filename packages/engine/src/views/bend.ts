@@ -35,7 +35,7 @@ export interface PlacedView {
   readonly camera: ViewCamera;
 }
 
-/** What the bends at eight nodes should add up to. Node 0 of a view is its number times bendSize². */
+/** A target for the weighted sum of the bends at eight nodes. Node 0 of a view is its number times bendSize². */
 interface Equation {
   readonly nodes: Int32Array;
   readonly factors: Float64Array;

@@ -15,7 +15,7 @@ const minInset = 0.006;
 /** Depths at which a ray is tried, before and behind the predicted front, in units of space. */
 const depthStep = 0.012;
 const [stepsBefore, stepsBehind] = [16, 48];
-/** What a distance from the predicted front counts against one from the other outlines. */
+/** The weight of a distance from the predicted front, where one from the other outlines has 1. */
 const distanceCost = 0.02;
 /** Half the thickness of what is added. */
 const halfThickness = 0.016;

@@ -49,7 +49,7 @@ export interface CostSettings {
   readonly frontSpread: number;
 }
 
-/** What a view shows, as it is compared with others. */
+/** The points and rays of a view that are compared with other views. */
 export interface ViewRays {
   readonly view: PreparedView;
   readonly points: ReliefPoints;

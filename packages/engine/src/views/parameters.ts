@@ -38,7 +38,7 @@ const reliefSpread = 0.2;
 /** Of the tilt of the relief, in the network's units per unit of the frame. */
 const tiltSpread = 0.06;
 
-/** What is known before photos are compared. */
+/** The expected values of the parameters, before photos are compared. */
 export interface Priors {
   readonly mean: Float64Array;
   /** 0 for numbers that are fixed. */

@@ -1,5 +1,5 @@
 export interface SharesOptions {
-  /** What all holders share: a number of places, or of bytes. */
+  /** The number of places or bytes that all holders share. */
   total: number;
   /** The largest share of one holder, if that is less than half. */
   perHolder?: number;
@@ -9,7 +9,7 @@ export interface SharesOptions {
   giveWayAfterMs?: number;
 }
 
-/** What a share is for. */
+/** Tells how the work that a share is held for can end early, and whether it makes progress. */
 export interface Work {
   /** Ends the work, because another holder gets its share. Without it, the share never gives way. */
   giveWay?: () => void;

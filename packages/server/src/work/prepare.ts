@@ -79,7 +79,7 @@ export class Preparation {
     };
   }
 
-  /** What a fetch takes before the host has announced the length. */
+  /** The bytes that a fetch takes from the budget before the host has announced the length. */
   get #unknownBytes(): number {
     return Math.max(this.#minBytes, limits.remoteImageBytes);
   }

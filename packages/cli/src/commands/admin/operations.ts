@@ -32,7 +32,7 @@ export interface Operation<Result = unknown> {
   call(admin: Admin, values: Values, config: Config): Promise<Result>;
   /** The cells of each row of a list. */
   columns?(row: Result extends readonly (infer Row)[] ? Row : never, isFree: boolean): readonly string[];
-  /** What a list without rows says. */
+  /** The text of a list without rows. */
   empty?(): string;
   /** Printed to stdout. */
   prints?(result: Result): string;

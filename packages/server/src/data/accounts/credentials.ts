@@ -2,7 +2,7 @@ import type { Queryable } from '../db/database.js';
 import { currentTime } from '../db/time.js';
 import { isValidToken } from './dashboard-tokens.js';
 
-/** What a long request was admitted with: an API key, by its id, or a session of the dashboard, by its hash. */
+/** Admitted a long request: an API key, by its id, or a session of the dashboard, by its hash. */
 export interface Credential {
   kind: 'key' | 'session';
   id: string;

@@ -133,7 +133,7 @@ export interface RateLimit {
   burst: number;
 }
 
-/** What a bucket owes is forgiven after this time without a taken token: the callers who should repay it are gone. */
+/** The debt of a bucket lapses after this time without a taken token: the callers who should repay it are gone. */
 export const debtMs = 1_000;
 
 /** Returns the kind of a database. Its dialect's adapter has the kind as a property, which transactions share. */

@@ -62,7 +62,7 @@ export class GroupCommit {
       if (this.#busy.size === maxGroups) return;
       if (this.#busy.has(account)) continue;
       const group = waiting.splice(0, maxOperations);
-      // What is left waits for the account's next turn.
+      // The rest waits for the account's next turn.
       this.#waiting.delete(account);
       if (waiting.length > 0) this.#waiting.set(account, waiting);
       this.#busy.add(account);

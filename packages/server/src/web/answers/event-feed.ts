@@ -19,7 +19,7 @@ export interface FeedSource {
   findValid(credentials: readonly Credential[]): Promise<ReadonlySet<string>>;
 }
 
-/** Who reads events, and what admitted the reader. Nothing ends the public test key's. */
+/** An account that reads events, and the credential that admitted it. Streams of the public test key have none. */
 export interface Reader {
   accountId: string;
   credential?: Credential | undefined;

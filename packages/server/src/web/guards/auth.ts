@@ -9,7 +9,7 @@ export interface Caller {
   accountId: string;
   /** Whether the request has the public test key. */
   sandbox: boolean;
-  /** What admitted the request. A long one must end when it is not valid any more. */
+  /** The credential that admitted the request. A long request must end when it is no longer valid. */
   credential?: Credential;
 }
 

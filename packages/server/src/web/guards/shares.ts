@@ -83,7 +83,7 @@ export const holdByAddress =
     next();
   };
 
-/** What a request with a key or a session was admitted with. */
+/** The share and the limits under which a request with a key or a session was admitted. */
 export interface Admission {
   /** Names who holds the request's shares: its account, the operator, or the address of a client with the test key. */
   holder: string;
