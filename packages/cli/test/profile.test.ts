@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { mkdtemp, readFile, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -40,9 +40,13 @@ test('a byte order mark before the profile is ignored', async () => {
   expect(await readProfile()).toMatchObject({ current: urls[0] });
 });
 
-test.runIf(process.getuid?.() === 0)('a user without a home folder is told which variable to set', async () => {
+const canChangeUser = process.getuid?.() === 0 && spawnSync('setpriv', ['--version']).status === 0;
+test.runIf(canChangeUser)('a user without a home folder is told which variable to set', async () => {
+  // With this capability, the user can read this repository in a private folder.
+  const capability = ['--inh-caps', '+dac_read_search', '--ambient-caps', '+dac_read_search'];
+  const user = ['--reuid', '12345', '--regid', '12345', '--clear-groups', ...capability];
   const run = (...args: string[]) =>
-    result(spawn(process.execPath, [bin, ...args], { env: { PATH: process.env.PATH }, uid: 12_345 }));
+    result(spawn('setpriv', [...user, process.execPath, bin, ...args], { env: { PATH: process.env.PATH } }));
   expect((await run('--version')).code).toBe(0);
   expect(await run('list')).toEqual({
     code: 2,
