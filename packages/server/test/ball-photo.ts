@@ -51,7 +51,7 @@ export const ballPhoto = (size = 160, width = 1, grain = 0): Buffer => png(size,
 /** The same ball, as a decoder returns it. */
 export function ballPixels(size = 160, width = 1): RawImage {
   const pixel = ball(size, width, 0);
-  const pixels = new Uint8Array(size * size * 4);
+  const pixels = Buffer.alloc(size * size * 4);
   for (let i = 0; i < size * size; i++) pixels.set(pixel(i % size, Math.floor(i / size)), i * 4);
   return { width: size, height: size, channels: 4, pixels };
 }

@@ -48,10 +48,6 @@ export function seePoint(camera: ViewCamera, x: number, y: number, z: number, se
   seen[3] = scale;
 }
 
-/** Returns the cosine of the angle between the directions in which two cameras look. */
-export const cosineBetween = (a: ViewCamera, b: ViewCamera): number =>
-  a.rotation[6]! * b.rotation[6]! + a.rotation[7]! * b.rotation[7]! + a.rotation[8]! * b.rotation[8]!;
-
 /**
  * Returns the axes of an upright camera that was turned around Y by `yaw` (0 looks at +Z), then up by `pitch`, and then
  * counterclockwise by `roll`.

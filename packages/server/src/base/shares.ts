@@ -32,7 +32,6 @@ const checkMs = 1_000;
  * - Holders whose callers wait take turns, so a holder waits for one caller of each other holder.
  */
 export class Shares {
-  readonly #total: number;
   readonly #perHolder: number;
   readonly #guaranteed: number;
   readonly #giveWayAfterMs: number;
@@ -44,15 +43,10 @@ export class Shares {
   #free: number;
 
   constructor({ total, perHolder, guaranteed, giveWayAfterMs }: SharesOptions) {
-    this.#total = total;
     this.#perHolder = perHolder ?? total;
     this.#guaranteed = guaranteed ?? Math.max(1, Math.min(8, Math.floor(total / 8)));
     this.#giveWayAfterMs = giveWayAfterMs ?? Number.POSITIVE_INFINITY;
     this.#free = total;
-  }
-
-  get total(): number {
-    return this.#total;
   }
 
   get free(): number {

@@ -15,7 +15,6 @@ const tables = [
     jobs_day bigint not null default 0,
     jobs_of_day bigint not null default 0,
     last_event_at bigint not null default 0,
-    key_revoked_at bigint not null default 0,
     open_at_most bigint not null default 0,
     created_at bigint not null,
     deleted_at bigint,

@@ -39,8 +39,17 @@ export function schemaState(items: readonly string[], applied: readonly string[]
   return { relation: applied.length < known.length ? 'older' : 'current' };
 }
 
-/** Returns the schema that the first migrations make, from an empty database in memory. */
+const schemas = new Map<number, readonly string[]>();
+
+/** Returns the schema that the first migrations make. Each check of readiness asks for it. */
 function schemaAfter(count: number): readonly string[] {
+  const schema = schemas.get(count) ?? makeSchema(count);
+  schemas.set(count, schema);
+  return schema;
+}
+
+/** Runs the first migrations on an empty database in memory. */
+function makeSchema(count: number): readonly string[] {
   const scratch = openSqlite(':memory:', { busyTimeoutMs: 0 });
   try {
     for (const statement of Object.values(migrations).slice(0, count).flat()) scratch.exec(statement);

@@ -25,8 +25,6 @@ export interface Tables {
     open_at_most: Generated<number>;
     /** The time in the id of its last event, or 0; see webhooks/job-events.ts. */
     last_event_at: Generated<number>;
-    /** When an API key was last revoked, or 0. */
-    key_revoked_at: Generated<number>;
     created_at: number;
     /** Its row remains for the ledger, without a name. */
     deleted_at: number | null;
