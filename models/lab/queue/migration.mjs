@@ -34,17 +34,12 @@ await main(async (atEnd) => {
 
   const cluster = await startCluster({ durable: true });
   try {
-    const killed = await createPostgresDatabase(cluster.url, 'killed');
-    const rows = await killHalfway(sqlite.dataDir, killed);
-    const restSeconds = await timed(() => succeeded(sqlite.gen3d(['admin', 'migrate-to', killed])));
-    console.log(`killed after ${rows.toLocaleString('en')} jobs: the second run took ${restSeconds} s`);
-
     const database = await createPostgresDatabase(cluster.url, 'gen3d');
     let counts = '';
     const seconds = await timed(async () => {
       counts = await succeeded(sqlite.gen3d(['admin', 'migrate-to', database]));
     });
-    console.log(`migrate-to without interruption: ${seconds} s\n\n${counts}`);
+    console.log(`migrate-to: ${seconds} s\n\n${counts}`);
     const unequal = counts
       .trimEnd()
       .split('\n')
@@ -125,28 +120,6 @@ function seed(path) {
     ).run();
   })();
   db.close();
-}
-
-/**
- * Kills the migration with SIGKILL once half of the jobs have arrived.
- *
- * @param {string} dataDir
- * @param {string} database URL
- * @returns the number of jobs that have arrived
- */
-async function killHalfway(dataDir, database) {
-  const args = [gen3dBin, 'admin', 'migrate-to', database, '--data-dir', dataDir];
-  const migration = start(process.execPath, args, { stdio: 'ignore' });
-  /** @returns {Promise<number>} 0 while the table does not exist */
-  const count = () =>
-    queryPostgres(database, 'select count(*)::int as count from jobs').then(
-      ([row]) => row.count,
-      () => 0,
-    );
-  while (migration.child.exitCode === null && (await count()) < jobCount / 2);
-  migration.child.kill('SIGKILL');
-  await migration.ended;
-  return count();
 }
 
 /**

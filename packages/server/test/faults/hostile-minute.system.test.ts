@@ -51,11 +51,10 @@ const rowBounds = {
   outbox: { quota: 'events' },
   webhook_deliveries: { quota: 'deliveries' },
   dashboard_tokens: { quota: 'sessions' },
-  audit_log: { onePer: "operator's action" },
   clean_up: { onePer: 'installation' },
 } as const satisfies Record<keyof Tables, RowBound>;
 /** These tables have at most three rows each. */
-const onlyOnPostgres = ['asset_location', 'import_from_sqlite', 'rate_bucket', 'server_key'];
+const onlyOnPostgres = ['asset_location', 'rate_bucket', 'server_key'];
 
 const { rateLimit } = loadConfig({}, {});
 if (rateLimit === 'off') throw new Error('The default has no rate limit');

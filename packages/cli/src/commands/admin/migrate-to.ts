@@ -10,9 +10,9 @@ export function addMigrateTo(admin: Command): void {
     .summary('copy a SQLite installation to PostgreSQL')
     .description(
       'Copy the SQLite installation in the data directory to PostgreSQL: accounts, keys, ledger, jobs, webhooks and sessions. ' +
-        'Stop its servers and workers first. The source is not changed. After an interruption, the same command resumes.',
+        'Stop its servers and workers first. The source is not changed. After an interruption, run the same command again.',
     )
-    .argument('<postgres-url>', 'an empty database, or one from an interrupted run')
+    .argument('<postgres-url>', 'an empty database')
     .option('--assets <dir|s3-url>', 'also copy the models there, and to a bucket the photos that jobs still need')
     .action((url: string, options: { assets?: string }, command: Command) => migrateTo(url, options, command));
 }

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { sql } from 'kysely';
+import { sql, type Transaction } from 'kysely';
 import { AdminError, ConfigError, isStorageUnavailable } from '../../base/errors.js';
 import { isS3Url } from '../../base/s3-url.js';
 import { keysInFile, keysOf, type ServerKeys, textOf } from '../../base/server-key.js';
@@ -8,6 +8,8 @@ import type { Config } from '../../config.js';
 import { FolderAssetStore } from '../../data/assets/folder-store.js';
 import type { Db } from '../../data/db/database.js';
 import { migrate, openDatabase } from '../../data/db/open.js';
+import type { Tables } from '../../data/db/tables.js';
+import { transaction } from '../../data/db/transaction.js';
 import { isUnavailable } from '../../data/db/unavailable.js';
 import { FolderInputStore } from '../../data/inputs/folder-store.js';
 import { type DataDir, dataDirOf } from '../../data/installation/data-dir.js';
@@ -17,7 +19,7 @@ import { requireNoForeignTables } from '../postgres/postgres.js';
 import { copyAssets, copyInputs, type FileCounts, noFiles, type StoredInput } from './copy-files.js';
 import { copyTable } from './copy-table.js';
 import { type CopiedTable, copiedTableNames, openSource, type Source } from './source.js';
-import { claimTarget, finishImport, finishTables, type Progress } from './target.js';
+import { finishTables, isCopied, requireEmpty, storeServerKeys } from './target.js';
 
 export interface Move {
   /** Settings of the SQLite installation's server. */
@@ -32,7 +34,7 @@ export interface Move {
 
 export interface MoveReport {
   /** The state of the target database. `finished` means that it had been copied before, and was left unchanged. */
-  found: Progress;
+  found: 'empty' | 'finished';
   /** Rows of each table on both sides, which are equal. Empty if the copy was finished before. */
   tables: { table: CopiedTable; source: number; target: number }[];
   /** Absent if the files were not copied. */
@@ -52,8 +54,8 @@ const progressInterval = 50_000;
 
 /**
  * Copies a stopped SQLite installation into a PostgreSQL database, whose servers then continue with its accounts, keys,
- * jobs, ledger, webhooks and sessions. Only reads the source, which stays locked meanwhile. Can be interrupted at any time
- * and run again. Servers refuse to start on the target until it has finished.
+ * jobs, ledger, webhooks and sessions. Only reads the source, which stays locked meanwhile. Copies the tables in one
+ * transaction, after the files, so the target has all rows or none. Can be interrupted at any time and run again.
  * @throws {AdminError} if the source is in use, the target contains other data, or one of them fails meanwhile
  * @throws {ConfigError} for a setting that cannot be used
  */
@@ -75,26 +77,23 @@ export async function migrateTo(
     // `migrate` checks this, too, but words an unavailable database for a server.
     await requireNoForeignTables(db, location);
     await migrate(db, target.database);
-    const found = await claimTarget(db, location, keys, target.serverKey === undefined);
-    if (found === 'finished' && !files) {
+    const isFinished = await isCopied(db, location, keys);
+    if (isFinished && !files) {
       throw new AdminError(
         `${location} already contains a complete copy of this installation. Start servers on it. Nothing was copied, because that would overwrite what they wrote`,
       );
     }
-    if (found === 'half-copied') onProgress('Continuing an interrupted copy');
-    if (found !== 'finished') {
-      for (const table of copiedTableNames) await copyTable(from, db, table, reporter(table, onProgress));
-    }
     const copied = files ? await copyFiles(edges, from, dirs, target, onProgress) : undefined;
-    const tables = found === 'finished' ? [] : await sameCounts(from, db);
-    if (found !== 'finished') {
-      await finishTables(db);
-      await finishImport(db);
-    }
+    const copy = async (trx: Transaction<Tables>) => {
+      await requireEmpty(trx, location);
+      await storeServerKeys(trx, keys, target.serverKey === undefined);
+      return copyTables(from, trx, onProgress);
+    };
+    const tables = isFinished ? [] : await transaction(db, copy);
     const photosLeft = copied && isS3Url(copied.to) ? 0 : (await neededInputs(from, dirs.inputs)).length;
-    return { found, tables, ...(copied && { files: copied }), photosLeft };
+    return { found: isFinished ? 'finished' : 'empty', tables, ...(copied && { files: copied }), photosLeft };
   } catch (error) {
-    const again = 'Fix the problem, then run this command again. It continues where it stopped';
+    const again = 'Fix the problem, then run this command again';
     if (isUnavailable(error))
       throw new AdminError(`Cannot use ${location}. ${error.message}. ${again}`, { cause: error });
     if (isStorageUnavailable(error)) throw new AdminError(`${error.message}. ${again}`);
@@ -170,10 +169,15 @@ async function neededInputs(from: Source, folder: string): Promise<StoredInput[]
 
 const nameOf = ({ jobId, side }: StoredInput) => `${jobId}.${side}`;
 
-async function sameCounts(from: Source, db: Db): Promise<MoveReport['tables']> {
+async function copyTables(
+  from: Source,
+  trx: Transaction<Tables>,
+  onProgress: (sentence: string) => void,
+): Promise<MoveReport['tables']> {
+  for (const table of copiedTableNames) await copyTable(from, trx, table, reporter(table, onProgress));
   const tables: MoveReport['tables'] = [];
   for (const table of copiedTableNames) {
-    const { rows } = await sql<{ count: number }>`select count(*) as count from ${sql.table(table)}`.execute(db);
+    const { rows } = await sql<{ count: number }>`select count(*) as count from ${sql.table(table)}`.execute(trx);
     tables.push({ table, source: from.count(table), target: rows[0]?.count ?? 0 });
   }
   const different = tables.filter(({ source, target }) => source !== target);
@@ -183,5 +187,6 @@ async function sameCounts(from: Source, db: Db): Promise<MoveReport['tables']> {
       `The copy is incomplete: ${counts.join(', ')}. Another process writes to the database. Stop it, then run this again`,
     );
   }
+  await finishTables(trx);
   return tables;
 }

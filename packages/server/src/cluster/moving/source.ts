@@ -39,7 +39,6 @@ export const copiedTables = {
   outbox: 'seq',
   webhook_deliveries: 'id',
   dashboard_tokens: 'hash',
-  audit_log: 'id',
 } as const satisfies Record<CopiedTable, string>;
 
 export const copiedTableNames = Object.keys(copiedTables) as CopiedTable[];

@@ -30,7 +30,6 @@ export const postgres: DatabaseKind = {
   // Any number of servers may use it.
   lockForServing: () => () => {},
   requireOwn: requireNoForeignTables,
-  requireComplete: requireCompleteImport,
   explain: async (error, db, name) =>
     isInsufficientPrivilege(error) ? insufficientPrivilege(db, name, error) : undefined,
   serverKeys: (db, _file, given) => sharedKeys(db, given),
@@ -112,19 +111,6 @@ async function idOf(db: Db): Promise<string> {
       select datname || '/' || oid as id from pg_database where datname = current_database()`.execute(db);
     return rows[0]!.id;
   }
-}
-
-/** @throws {ConfigError} if a copy into this database is incomplete */
-async function requireCompleteImport(db: Db, location: string): Promise<void> {
-  const incomplete = await withSharedTables(db)
-    .selectFrom('import_from_sqlite')
-    .select('id')
-    .where('finished_at', 'is', null)
-    .executeTakeFirst();
-  if (!incomplete) return;
-  throw new ConfigError(
-    `${withoutPassword(location)} contains an incomplete copy by \`gen3d admin migrate-to\`. Run that again until it finishes, then start servers`,
-  );
 }
 
 /** PostgreSQL's insufficient_privilege, and invalid_schema_name, which it reports for a schema without USAGE. */

@@ -20,13 +20,6 @@ interface SharedTables {
     /** The location as the settings of the server that stored this row name it, for messages. */
     location: string;
   };
-  /** At most one row: the copy of a SQLite installation into this database; see ../moving/migrate-to.ts. */
-  import_from_sqlite: {
-    id: number;
-    started_at: number;
-    /** Null while the copy is incomplete; servers refuse to start then. */
-    finished_at: number | null;
-  };
   /** One row per bucket: the token buckets that its servers share; see shared-bucket.ts. */
   rate_bucket: {
     id: number;
@@ -48,10 +41,6 @@ export const sharedTables = [
   `create unlogged table rate_bucket (
     id integer primary key,
     tokens double precision not null, granted integer not null, filled_at bigint not null
-  )`,
-  `create table import_from_sqlite (
-    id integer primary key check (id = 1),
-    started_at bigint not null, finished_at bigint
   )`,
   'create table asset_location (id integer primary key check (id = 1), mark text not null, location text not null)',
 ];

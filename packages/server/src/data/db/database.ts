@@ -39,8 +39,6 @@ export interface DatabaseKind {
   lockForServing(dataDir: string, location: string): () => void;
   /** @throws {ConfigError} if the database must not be migrated, because it belongs to another program */
   requireOwn(db: Db, name: string): Promise<void>;
-  /** @throws {ConfigError} if the migrated database is not ready to be used */
-  requireComplete(db: Db, location: string): Promise<void>;
   /** Returns an error for the operator, if the cause of a failed migration is known. */
   explain(error: unknown, db: Db, name: string): Promise<Error | undefined>;
   /** Returns the keys that protect API keys and secrets. They are the same for all servers of the database. */

@@ -49,7 +49,6 @@ export const sqlite: DatabaseKind = {
     return unlock;
   },
   requireOwn: async () => {},
-  requireComplete: async () => {},
   explain: async (error, _db, path) => explained(path, error),
   serverKeys: async (_db, file) => keysInFile(file),
   rotateServerKey: (_trx, file) => writeKeys(file, rotated(keysInFile(file))),

@@ -40,7 +40,6 @@ export async function openTables(
   const migrating = openDatabase(kind, dirs.database, { connections: 2, withoutTimeout: true });
   try {
     await migrate(migrating, dirs.database, { onlyNew });
-    await kind.requireComplete(migrating, dirs.database);
   } finally {
     await migrating.destroy();
   }
