@@ -1,4 +1,5 @@
 import { Name } from '@gen3d/schema';
+import type { Transaction } from 'kysely';
 import { AdminError } from './base/errors.js';
 import { maxUsd, toMicroUsd, toUsd } from './base/money.js';
 import { isoTime } from './base/time.js';
@@ -12,13 +13,12 @@ import {
   renameAccount,
 } from './data/accounts/accounts.js';
 import { listKeys, revokeKey } from './data/accounts/api-keys.js';
-import { type Action, audit, commandUser, listAudit } from './data/accounts/audit-log.js';
 import { DashboardTokens, signInPath } from './data/accounts/dashboard-tokens.js';
 import { identifyAccount, identifyJob, identifyKey } from './data/accounts/identify.js';
 import { QuotaError } from './data/accounts/quotas.js';
 import { isFree } from './data/accounts/rates.js';
 import type { Queryable } from './data/db/database.js';
-import type { OutboxRow } from './data/db/tables.js';
+import type { OutboxRow, Tables } from './data/db/tables.js';
 import { currentTime } from './data/db/time.js';
 import { transaction } from './data/db/transaction.js';
 import type { Edges } from './data/installation/edges.js';
@@ -68,20 +68,17 @@ function requireAmount(usd: number): number {
   return toMicroUsd(usd);
 }
 
-/** The opened store and the operator's entries in the audit log, which the functions of an `Admin` share. */
+/** What the functions of an `Admin` share. */
 interface Opened extends Store {
   config: Config;
-  who: string;
-  /** Writes an entry of the audit log. */
-  record: (trx: Queryable, action: Omit<Action, 'who'>) => Promise<void>;
 }
 
 /** Accounts and their money. */
-const accountFunctions = ({ db, config, record }: Opened) => ({
+const accountFunctions = ({ db, config }: Opened) => ({
   /** The balance defaults to 0, or to an amount that permits jobs where they cost nothing. */
   async createAccount(name: string, balanceUsd?: number) {
     if (balanceUsd !== undefined) requireAmount(balanceUsd);
-    return openAccount(db, config, { name: requireName(name), balance_usd: balanceUsd }, record);
+    return openAccount(db, config, { name: requireName(name), balance_usd: balanceUsd });
   },
 
   /** Resolves to whether models cost nothing. Output then leaves amounts out. */
@@ -100,13 +97,9 @@ const accountFunctions = ({ db, config, record }: Opened) => ({
   async renameAccount(accountId: string, wantedName: string) {
     const id = await identifyAccount(db, accountId);
     const name = requireName(wantedName);
-    const balance = await transaction(db, async (trx) => {
-      const renamed = await renameAccount(trx, id, name);
-      if (!renamed) throw deleted(id);
-      await record(trx, { action: 'account rename', subject: id });
-      return renamed.balance;
-    });
-    return { account_id: id, name, balance_usd: toUsd(balance) };
+    const renamed = await transaction(db, (trx) => renameAccount(trx, id, name));
+    if (!renamed) throw deleted(id);
+    return { account_id: id, name, balance_usd: toUsd(renamed.balance) };
   },
 
   /** Adds money; a negative amount takes some back. Does so once per account and idempotency key, if one is given. */
@@ -114,36 +107,26 @@ const accountFunctions = ({ db, config, record }: Opened) => ({
     const { id, name } = await requireAccount(db, accountId);
     const amount = requireAmount(usd);
     if (amount === 0) throw new AdminError(`${usd} USD is less than a millionth of a dollar; credit a larger amount`);
-    const balance = await transaction(db, async (trx) => {
-      const after = await creditAccount(trx, id, amount, idempotencyKey);
-      if (after === undefined) throw deleted(id);
-      if (after.isNew) await record(trx, { action: 'account credit', subject: id, detail: `${usd} USD` });
-      return after.balance;
-    });
-    return { account_id: id, name, balance_usd: toUsd(balance) };
+    const credited = await transaction(db, (trx) => creditAccount(trx, id, amount, idempotencyKey));
+    if (credited === undefined) throw deleted(id);
+    return { account_id: id, name, balance_usd: toUsd(credited.balance) };
   },
 
   /** Deletes an account with its jobs. A server removes them and their files within minutes. Returns its id. */
   async deleteAccount(accountId: string) {
     const id = await identifyAccount(db, accountId);
-    await transaction(db, async (trx) => {
-      if (!(await deleteAccount(trx, id, currentTime(db)))) throw deleted(id);
-      await record(trx, { action: 'account delete', subject: id });
-    });
+    if (!(await transaction(db, (trx) => deleteAccount(trx, id, currentTime(db))))) throw deleted(id);
     return id;
   },
 });
 
-const keyFunctions = ({ db, keys, record }: Opened) => ({
+const keyFunctions = ({ db, keys }: Opened) => ({
   /** Returns the key, which is not shown anywhere else or again. */
   async createKey(accountId: string, name?: string) {
     const { id } = await requireAccount(db, accountId);
     const cleanName = name === undefined ? null : requireName(name);
-    const { keyId, apiKey } = await transaction(db, async (trx) => {
-      const key = await keys.create(trx, id, currentTime(db), { name: cleanName });
-      await record(trx, { action: 'key create', subject: key.keyId, detail: `account ${id}` });
-      return key;
-    }).catch((error: unknown) => {
+    const create = (trx: Transaction<Tables>) => keys.create(trx, id, currentTime(db), { name: cleanName });
+    const { keyId, apiKey } = await transaction(db, create).catch((error: unknown) => {
       throw error instanceof QuotaError ? new AdminError(error.message) : error;
     });
     return { key_id: keyId, account_id: id, api_key: apiKey };
@@ -156,26 +139,18 @@ const keyFunctions = ({ db, keys, record }: Opened) => ({
 
   async revokeKey(keyId: string) {
     const id = await identifyKey(db, keyId);
-    await transaction(db, async (trx) => {
-      await revokeKey(trx, id, currentTime(db));
-      await record(trx, { action: 'key revoke', subject: id });
-    });
+    await transaction(db, (trx) => revokeKey(trx, id, currentTime(db)));
     return id;
   },
 });
 
 /** Jobs and their events. */
-const jobFunctions = ({ db, dirs, kind, files, record }: Opened) => ({
+const jobFunctions = ({ db, dirs, kind, files }: Opened) => ({
   /** Cancels a job that is not finished. Returns its id. */
   async cancelJob(jobId: string) {
     const id = await identifyJob(db, jobId);
-    await transaction(db, async (trx) => {
-      const outcome = await cancel(trx, id, currentTime(db));
-      if (outcome !== 'canceled') {
-        throw new AdminError(`Job ${id} is finished; it cannot be canceled`);
-      }
-      await record(trx, { action: 'job cancel', subject: id });
-    });
+    const outcome = await transaction(db, (trx) => cancel(trx, id, currentTime(db)));
+    if (outcome !== 'canceled') throw new AdminError(`Job ${id} is finished; it cannot be canceled`);
     await kind.wakeup(db, dirs.database).notify('job_canceled');
     return id;
   },
@@ -184,14 +159,11 @@ const jobFunctions = ({ db, dirs, kind, files, record }: Opened) => ({
   async deleteJob(jobId: string) {
     // The record of a whole id may have expired.
     const id = /^\w{26}$/.test(jobId) ? jobId.toUpperCase() : await identifyJob(db, jobId);
-    await transaction(db, async (trx) => {
-      const outcome = await deleteJob(trx, id, currentTime(db));
-      if (outcome === 'unknown') throw new AdminError(`No job has the id ${id}`);
-      if (outcome === 'in_progress') {
-        throw new AdminError(`Job ${id} is in inference. Cancel it first, or delete it when it is finished`);
-      }
-      await record(trx, { action: 'job delete', subject: id });
-    });
+    const outcome = await transaction(db, (trx) => deleteJob(trx, id, currentTime(db)));
+    if (outcome === 'unknown') throw new AdminError(`No job has the id ${id}`);
+    if (outcome === 'in_progress') {
+      throw new AdminError(`Job ${id} is in inference. Cancel it first, or delete it when it is finished`);
+    }
     return id;
   },
 
@@ -212,16 +184,11 @@ const jobFunctions = ({ db, dirs, kind, files, record }: Opened) => ({
   async replayDeadLetters(which: { eventId: string } | { since: Date }) {
     return transaction(db, async (trx) => {
       const now = currentTime(db);
-      if ('since' in which) {
-        const since = `since ${isoTime(which.since.getTime())}`;
-        await record(trx, { action: 'dead-letter replay', detail: since });
-        return replayDeadLetters(trx, { since: which.since.getTime() }, now);
-      }
+      if ('since' in which) return replayDeadLetters(trx, { since: which.since.getTime() }, now);
       const count = await replayDeadLetters(trx, which, now);
       if (count === 0) {
         throw new AdminError(`${which.eventId} is not a dead letter of an account with a webhook endpoint`);
       }
-      await record(trx, { action: 'dead-letter replay', subject: which.eventId });
       return count;
     });
   },
@@ -233,38 +200,23 @@ const jobFunctions = ({ db, dirs, kind, files, record }: Opened) => ({
 export async function openAdmin(edges: Edges, config: Config) {
   const store = await openStore(edges, config, { onlyNew: true });
   const { db, dirs, kind, keyRing } = store;
-  const who = commandUser('admin');
-  const record: Opened['record'] = (trx, action) => audit(trx, { who, ...action }, currentTime(db));
-  const opened = { ...store, config, who, record };
+  const opened = { ...store, config };
   return {
     ...accountFunctions(opened),
     ...keyFunctions(opened),
     ...jobFunctions(opened),
 
     /** Returns the path and fragment of a link that signs one browser in as the operator, once, within an hour. */
-    signInLink: async () => signInPath(await new DashboardTokens(db, keyRing).issueLink(who)),
+    signInLink: async () => signInPath(await new DashboardTokens(db, keyRing).issueLink()),
 
     /**
      * Protects secrets with a new server key from now on. API keys, webhook secrets, sessions and page cursors stay valid,
      * and running servers learn of it.
      */
     async rotateServerKey() {
-      await transaction(db, async (trx) => {
-        await record(trx, { action: 'server-key rotate' });
-        await kind.rotateServerKey(trx, dirs.serverKey, config.serverKey);
-      });
+      await transaction(db, (trx) => kind.rotateServerKey(trx, dirs.serverKey, config.serverKey));
       await keyRing.refresh();
       await new Endpoints(db, new SecretBox(keyRing)).sealAgain();
-    },
-
-    /** Lists what operators did, newest last. If there are very many entries, lists only the newest. */
-    async listAudit() {
-      const entries = await listAudit(db);
-      return entries.reverse().map(({ id, created_at, ...entry }) => ({
-        entry_id: id,
-        ...entry,
-        created_at: isoTime(created_at),
-      }));
     },
 
     close: () => db.destroy(),

@@ -4,7 +4,6 @@ import { createLog } from './base/log.js';
 import type { Config } from './config.js';
 import { sandboxAccount } from './data/accounts/accounts.js';
 import { type Bootstrap, bootstrap } from './data/accounts/api-keys.js';
-import { commandUser } from './data/accounts/audit-log.js';
 import { signInPath } from './data/accounts/dashboard-tokens.js';
 import { publishRates } from './data/accounts/rates.js';
 import { installSample, visibilityProblem } from './data/assets/sample.js';
@@ -101,7 +100,7 @@ export async function serve(edges: Edges, config: Config, options: ServeOptions 
       port: http.port,
       ...(first ? { bootstrap: first } : {}),
       device,
-      signInLink: async () => state.url + signInPath(await services.dashboardTokens.issueLink(commandUser('serve'))),
+      signInLink: async () => state.url + signInPath(await services.dashboardTokens.issueLink()),
       close: (how) => parts.stop(how),
     };
   } catch (error) {

@@ -1,5 +1,3 @@
-import { userInfo } from 'node:os';
-import { join } from 'node:path';
 import { CreateJobResponse, ListJobsResponse } from '@gen3d/schema';
 import { sql } from 'kysely';
 import { expect, onTestFinished, test } from 'vitest';
@@ -24,17 +22,16 @@ async function newAdmin() {
 
 const nobody = '01ARZ3NDEKTSV4RRFFQ69G5FAV';
 
-test('a credit with an idempotency key is given once per account, and recorded once', async () => {
+test('a credit with an idempotency key is given once per account', async () => {
   const admin = await newAdmin();
-  const [ann, bob] = [await admin.createAccount('ann', 0), await admin.createAccount('bob', 0)];
+  const ann = await admin.createAccount('ann', 0);
+  await admin.createAccount('bob', 0);
   const repeats = Array.from({ length: 5 }, () => admin.creditAccount('ann', 3, 'payment 7'));
   for (const each of await Promise.all(repeats)) expect(each).toEqual({ ...ann, balance_usd: 3 });
   await expect(admin.creditAccount('ann', 4, 'payment 7')).rejects.toThrow('has credited 3 USD');
   expect(await admin.creditAccount('ann', 3, 'payment 8')).toMatchObject({ balance_usd: 6 });
   expect(await admin.creditAccount('bob', 3, 'payment 7')).toMatchObject({ balance_usd: 3 });
   for (let i = 1; i <= 2; i++) expect(await admin.creditAccount('bob', 1)).toMatchObject({ balance_usd: 3 + i });
-  const credits = (await admin.listAudit()).filter(({ action }) => action === 'account credit');
-  expect(credits.map(({ subject }) => subject)).toEqual([ann, ann, bob, bob, bob].map(({ account_id }) => account_id));
 });
 
 test('accounts are created, listed and credited to the millionth of a dollar', async () => {
@@ -125,9 +122,6 @@ test('accounts have different names: a second one is refused, also when renaming
   // A deleted account gives its name back.
   await admin.deleteAccount('shop');
   expect(await admin.renameAccount('another', 'shop')).toMatchObject({ name: 'shop' });
-  const actions = (await admin.listAudit()).map(({ action, subject }) => [action, subject]);
-  const renamed = ['account rename', other.account_id];
-  expect(actions.filter(([action]) => action === 'account rename')).toEqual([renamed, renamed]);
 });
 
 test('an unknown id or an invalid amount is refused with an explanation', async () => {
@@ -146,69 +140,6 @@ test('an unknown id or an invalid amount is refused with an explanation', async 
   await Promise.all(attempts.map((attempt) => expect(attempt).rejects.toMatchObject({ name: 'AdminError' })));
   expect(await admin.replayDeadLetters({ since: new Date(0) })).toBe(0);
   expect(await admin.listDeadLetters()).toEqual([]);
-});
-
-test('each action is recorded with who, what and when, and a refused one is not', async () => {
-  const server = await startServer();
-  const created = await server.call('POST', '/v1/jobs', {
-    type: 'image-to-3d',
-    input: { image_urls: ['https://example.com/a.jpg'] },
-  });
-  const { job_id } = CreateJobResponse.parse(created.body);
-  const admin = await openAdmin(server.config);
-  onTestFinished(() => admin.close());
-  const { account_id } = await admin.createAccount('Ann', 2.5);
-  await admin.creditAccount(account_id, -0.5);
-  // Models cost nothing here, so without an amount, nothing is said of money.
-  const member = await admin.createAccount('Bo');
-  const { key_id, api_key } = await admin.createKey(account_id, 'web shop');
-  await admin.revokeKey(key_id);
-  await admin.cancelJob(job_id);
-  await expect(admin.cancelJob(job_id)).rejects.toThrow(/cannot be canceled/);
-  await expect(admin.replayDeadLetters({ eventId: nobody })).rejects.toThrow(/not a dead letter/);
-  await admin.replayDeadLetters({ since: new Date(0) });
-  const link = await admin.signInLink();
-
-  const entries = await admin.listAudit();
-  expect(entries.map(({ action, subject, detail }) => [action, subject, detail])).toEqual([
-    ['account create', account_id, '2.5 USD'],
-    ['account credit', account_id, '-0.5 USD'],
-    ['account create', member.account_id, null],
-    ['key create', key_id, `account ${account_id}`],
-    ['key revoke', key_id, null],
-    ['job cancel', job_id, null],
-    ['dead-letter replay', null, 'since 1970-01-01T00:00:00.000Z'],
-    ['sign-in-link create', null, null],
-  ]);
-  for (const { who, created_at } of entries) {
-    expect(who).toBe(`gen3d admin (OS user ${userInfo().username})`);
-    expect(Math.abs(Date.parse(created_at) - Date.now())).toBeLessThan(60_000);
-  }
-  for (const secret of [api_key, link.split('#')[1]!, 'Ann', 'web shop']) {
-    expect(JSON.stringify(entries)).not.toContain(secret);
-  }
-});
-
-test('an action that cannot be recorded does not happen', async () => {
-  const installation = await newInstallation();
-  const admin = await openAdmin(loadConfig({ ...installation }, {}));
-  onTestFinished(() => admin.close());
-  const { account_id } = await admin.createAccount('Ann', 2);
-  const { key_id } = await admin.createKey(account_id);
-  const db = openDatabase(onPostgres ? installation.database : join(installation.dataDir, 'gen3d.sqlite'));
-  onTestFinished(() => db.destroy());
-  await sql`alter table audit_log rename to elsewhere`.execute(db);
-  const attempts = [
-    () => admin.createAccount('Ben'),
-    () => admin.creditAccount(account_id, 1),
-    () => admin.createKey(account_id),
-    () => admin.revokeKey(key_id),
-    () => admin.signInLink(),
-  ];
-  for (const attempt of attempts) await expect(attempt()).rejects.toThrow(/audit_log/);
-  expect(await admin.listAccounts()).toEqual([{ account_id, name: 'Ann', balance_usd: 2 }]);
-  expect(await admin.listKeys()).toMatchObject([{ key_id, revoked_at: null }]);
-  expect(await db.selectFrom('dashboard_tokens').selectAll().execute()).toEqual([]);
 });
 
 test('a waiting job can be canceled while the server runs', async () => {
@@ -286,7 +217,6 @@ test('servers refuse nothing while the server key is rotated, and nothing that m
   const onlyCurrent = new KeyRing(known.slice(0, 1));
   expect(await new ApiKeys(onlyCurrent).find(db, first.apiKey)).toMatchObject({ account_id: accountId });
   expect(await new Endpoints(db, new SecretBox(onlyCurrent)).find(accountId)).toMatchObject({ secret });
-  expect((await admin.listAudit()).filter(({ action }) => action === 'server-key rotate')).toHaveLength(3);
 });
 
 test('rotations at the same time all count', async () => {

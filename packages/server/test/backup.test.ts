@@ -117,20 +117,20 @@ async function damagedDatabase(dataDir: string, table: string): Promise<string> 
 
 test('a server does not start with a damaged page in its database, and says what to do', async () => {
   const dataDir = temporaryFolder();
-  await damagedDatabase(dataDir, 'audit_log');
+  await damagedDatabase(dataDir, 'ledger');
   await expect(startServer({ dataDir, database: 'sqlite' })).rejects.toThrow(
     /gen3d\.sqlite is damaged.*Restore a backup/,
   );
 });
 
 test('damage in a database that is in use is named in the log, once, with what to do', async () => {
-  const file = await damagedDatabase(temporaryFolder(), 'audit_log');
+  const file = await damagedDatabase(temporaryFolder(), 'ledger');
   const logged: { reason: string; msg: string }[] = [];
   const log = pino({ base: null }, { write: (line) => void logged.push(JSON.parse(line)) });
   const db = openDatabase(file, { log });
   onTestFinished(() => db.destroy());
   for (let i = 0; i < 2; i++) {
-    await expect(db.selectFrom('audit_log').selectAll().execute()).rejects.toThrow('malformed');
+    await expect(db.selectFrom('ledger').selectAll().execute()).rejects.toThrow('malformed');
   }
   expect(logged).toMatchObject([
     { msg: 'the database is damaged', reason: expect.stringMatching(/gen3d\.sqlite is damaged.*Restore a backup/) },

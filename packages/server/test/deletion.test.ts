@@ -406,7 +406,7 @@ test('a deleted account leaves its amounts, and nothing else: no name, key, job 
   await remove(next, others, server.apiKey);
   expect(await tablesWith(next, secret)).toEqual([]);
   expect(filesWith(next, secret)).toEqual([]);
-  const left = ['accounts', 'audit_log', 'deleted_jobs', 'ledger', 'spend_days'];
+  const left = ['accounts', 'deleted_jobs', 'ledger', 'spend_days'];
   await until(async () => JSON.stringify(await tablesWith(next, account_id)) === JSON.stringify(left));
   expect((await next.call('GET', url)).status).toBe(410);
   expect(lines).not.toEqual([]);
@@ -477,7 +477,7 @@ test('what was deleted after a backup is deleted again from the restored one, wi
   await until(async () => filesWith(next, ofLeaving).length === 0);
 });
 
-test('the operator deletes a job, also one whose record has expired, and the log of actions says so', async () => {
+test('the operator deletes a job, also one whose record has expired', async () => {
   const server = await startServer();
   const admin = await openAdmin(server.config);
   onTestFinished(() => admin.close());
@@ -486,10 +486,6 @@ test('the operator deletes a job, also one whose record has expired, and the log
   await withDatabase(server, (db) => db.deleteFrom('jobs').where('id', '=', expired).execute());
   for (const job of [id, expired.toLowerCase()]) await admin.deleteJob(job);
   await expect(admin.deleteJob(newUlid())).rejects.toThrow('No job has the id');
-  const subjects = (await admin.listAudit()).flatMap(({ action, subject }) =>
-    action === 'job delete' ? [subject] : [],
-  );
-  expect(subjects).toEqual([id, expired]);
   await withDatabase(server, (db) => finishDeletions(db, filesOf(server)));
   expect([...filesWith(server, id), ...filesWith(server, expired)]).toEqual([]);
 });

@@ -1,6 +1,5 @@
 import type { Logger } from 'pino';
 import type { Config } from '../config.js';
-import { limitAudit } from '../data/accounts/audit-log.js';
 import type { AssetStore } from '../data/assets/asset-store.js';
 import type { Db } from '../data/db/database.js';
 import { currentTime } from '../data/db/time.js';
@@ -53,7 +52,6 @@ export function startHousekeeping(
       },
       deliveries: () => deleteOldDeliveries(db, now),
       events: () => deleteOldJobEvents(db, now),
-      audit: () => limitAudit(db),
       runners: () => sweepRunners(db, currentTime(db), keptRunnerMs),
       inputs: () => inputs.sweep(strayBefore, (jobId) => needsInput(db, jobId, keepPhotosDays)),
       assets: async () => {

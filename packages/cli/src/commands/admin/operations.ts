@@ -197,14 +197,6 @@ export const operations: readonly Operation[] = [
     says: () => ['Rotated the server key. API keys and webhook secrets stay valid'],
   }),
   operation({
-    name: 'audit',
-    summary: 'list what operators did',
-    description: 'List what operators did, here and on the dashboard, newest last.',
-    call: (admin) => admin.listAudit(),
-    columns: ({ created_at, action, subject, detail, who }) => [created_at, action, subject ?? '', detail ?? '', who],
-    empty: () => 'Operators have done nothing yet',
-  }),
-  operation({
     name: 'deletions',
     summary: 'list deletions, or repeat them after a restore',
     description:

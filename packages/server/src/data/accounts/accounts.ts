@@ -8,7 +8,6 @@ import type { Db, Queryable } from '../db/database.js';
 import type { Tables } from '../db/tables.js';
 import { currentTime, type Time } from '../db/time.js';
 import { advisoryLock, forNoKeyUpdate, transaction } from '../db/transaction.js';
-import type { Action } from './audit-log.js';
 import { balanceOf, credit } from './ledger.js';
 import { AccountDeletedError } from './quotas.js';
 import { isFree } from './rates.js';
@@ -33,23 +32,17 @@ export async function createAccount(
 
 /**
  * Creates an account at an operator's wish, and returns its balance in USD. Where models cost nothing, it has enough for
- * its jobs, and the audit log says nothing of money.
+ * its jobs.
  * @throws {AdminError} if another account has the name
  */
 export async function openAccount(
   db: Db,
   config: Pick<Config, 'rates'>,
   { name, balance_usd: wantedUsd }: { name: string; balance_usd?: number | undefined },
-  record: (trx: Queryable, action: Omit<Action, 'who'>) => Promise<void>,
 ): Promise<{ account_id: string; name: string; balance_usd: number }> {
   const free = await isFree(db, config);
   const balance = toMicroUsd(wantedUsd ?? (free ? 10 * limits.minBalanceUsd : 0));
-  const id = await transaction(db, async (trx) => {
-    const account = await createAccount(trx, { name, balance }, currentTime(db));
-    const detail = wantedUsd === undefined && free ? {} : { detail: `${toUsd(balance)} USD` };
-    await record(trx, { action: 'account create', subject: account.id, ...detail });
-    return account.id;
-  });
+  const { id } = await transaction(db, (trx) => createAccount(trx, { name, balance }, currentTime(db)));
   return { account_id: id, name, balance_usd: toUsd(balance) };
 }
 

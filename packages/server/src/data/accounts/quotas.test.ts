@@ -56,7 +56,7 @@ test('the 101st session of an account ends its oldest, also one of another key, 
   const keyOf = async (id: string) => (await keys.create(db, id, 0)).keyId;
   const [key, secondKey, otherKey] = [await keyOf(account), await keyOf(account), await keyOf(other)];
   const oldest = await tokens.issueSession(secondKey);
-  const others = [await tokens.issueSession(otherKey), await tokens.issueSession(null), await tokens.issueLink('test')];
+  const others = [await tokens.issueSession(otherKey), await tokens.issueSession(null), await tokens.issueLink()];
   // Older than those that follow, on whatever clock.
   await db.updateTable('dashboard_tokens').set({ created_at: 0 }).execute();
   const sessions: string[] = [];
@@ -80,7 +80,7 @@ test('a job of an account that is deleted meanwhile is refused for that reason, 
 test('links and sessions that were made while the clock was days ahead are not valid', async () => {
   const db = await temporaryDatabase();
   const tokens = new DashboardTokens(db, keyRing);
-  const [link, session] = [await tokens.issueLink('test'), await tokens.issueSession(null)];
+  const [link, session] = [await tokens.issueLink(), await tokens.issueSession(null)];
   expect(await tokens.identify(session)).toMatchObject({ role: 'operator' });
   const ahead = 20 * dayMs;
   await db

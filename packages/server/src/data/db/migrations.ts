@@ -126,12 +126,6 @@ const tables = [
     key_id text references api_keys (id),
     created_at bigint not null, expires_at bigint not null
   )`,
-  `create table audit_log (
-    id text primary key,
-    who text not null, action text not null,
-    subject text, detail text,
-    created_at bigint not null
-  )`,
   `create table clean_up (
     id integer primary key check (id = 1), last_at bigint not null, doubted_at bigint,
     models_deleted_to text not null default ''

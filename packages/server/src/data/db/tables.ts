@@ -135,15 +135,6 @@ export interface Tables {
     created_at: number;
     expires_at: number;
   };
-  /** Append-only: what operators did; see accounts/audit-log.ts. */
-  audit_log: {
-    id: string;
-    who: string;
-    action: string;
-    subject: string | null;
-    detail: string | null;
-    created_at: number;
-  };
   /** At most one row: the last deletion of old records; see jobs/retention.ts. */
   clean_up: {
     id: number;

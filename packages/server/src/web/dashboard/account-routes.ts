@@ -15,7 +15,7 @@ import { callerOf, refuseSandbox } from '../guards/auth.js';
 import { jsonBody } from '../guards/json-body.js';
 import { inTurn } from '../guards/shares.js';
 import type { Services } from '../routes/services.js';
-import { auditRequest } from './audit-request.js';
+import { logAction } from './operator-log.js';
 
 const pageSize = 50;
 const spendDays = 30;
@@ -82,8 +82,8 @@ export function quotaRoutes({ db, jobStores }: Pick<Services, 'db' | 'jobStores'
 const NewKey = z.object({ name: Name });
 
 /** Serves `/dashboard/api/keys`: the account's API keys. */
-export function keyRoutes(services: Pick<Services, 'db' | 'keys' | 'shares'>): Router {
-  const { db, keys, shares } = services;
+export function keyRoutes(services: Pick<Services, 'db' | 'keys' | 'log' | 'shares'>): Router {
+  const { db, keys, log, shares } = services;
   const router = Router();
   router.use(refuseSandbox);
 
@@ -98,22 +98,16 @@ export function keyRoutes(services: Pick<Services, 'db' | 'keys' | 'shares'>): R
   router.post('/', jsonBody(services), async (request, response) => {
     const { name } = validated(NewKey.safeParse(request.body));
     const { accountId } = callerOf(response);
-    const { keyId, apiKey } = await transaction(db, async (trx) => {
-      const key = await keys.create(trx, accountId, currentTime(db), { name });
-      await auditRequest(response, trx, { action: 'key create', subject: key.keyId, detail: `account ${accountId}` });
-      return key;
-    });
+    const { keyId, apiKey } = await transaction(db, (trx) => keys.create(trx, accountId, currentTime(db), { name }));
+    logAction(log, response, { action: 'key create', accountId, keyId });
     sendJson(response, 201, { key_id: keyId, name, api_key: apiKey } satisfies CreatedKey);
   });
 
   router.delete('/:id', async (request, response) => {
     const { id } = request.params;
-    const revoked = await transaction(db, async (trx) => {
-      const known = await revokeKey(trx, id, currentTime(db), callerOf(response).accountId);
-      if (known) await auditRequest(response, trx, { action: 'key revoke', subject: id });
-      return known;
-    });
-    if (!revoked) throw noSuch('key');
+    const { accountId } = callerOf(response);
+    if (!(await transaction(db, (trx) => revokeKey(trx, id, currentTime(db), accountId)))) throw noSuch('key');
+    logAction(log, response, { action: 'key revoke', accountId, keyId: id });
     response.status(204).end();
   });
   return router;

@@ -19,7 +19,7 @@ import { bundleOverview } from '../../work/bundles.js';
 import { noSuch, sendJson, validated } from '../answers/responses.js';
 import { jsonBody } from '../guards/json-body.js';
 import type { Services } from '../routes/services.js';
-import { auditRequest } from './audit-request.js';
+import { logAction } from './operator-log.js';
 
 const usd = z.number({ error: 'must be an amount in USD' }).min(-maxUsd).max(maxUsd);
 const NewAccount = z.object({ name: Name, balance_usd: usd.min(0).optional() });
@@ -47,7 +47,7 @@ const shownRunner = (runner: LiveRunner): Overview['runners'][number] => ({
   heartbeat_at: isoTime(runner.heartbeat_at),
 });
 
-type Dependencies = Pick<Services, 'config' | 'cursors' | 'db' | 'rates' | 'runners' | 'shares'>;
+type Dependencies = Pick<Services, 'config' | 'cursors' | 'db' | 'log' | 'rates' | 'runners' | 'shares'>;
 
 /** Serves `/dashboard/api/operator`: the state of the server, and its accounts. */
 export function operatorRoutes(services: Dependencies): Router {
@@ -108,11 +108,12 @@ export function operatorRoutes(services: Dependencies): Router {
   return router;
 }
 
-function addAccountChanges(router: Router, services: Pick<Services, 'config' | 'db' | 'shares'>): void {
-  const { config, db } = services;
+function addAccountChanges(router: Router, services: Pick<Services, 'config' | 'db' | 'log' | 'shares'>): void {
+  const { config, db, log } = services;
   router.post('/accounts', jsonBody(services), async (request, response) => {
     const body = validated(NewAccount.safeParse(request.body));
-    const account = await openAccount(db, config, body, (trx, action) => auditRequest(response, trx, action));
+    const account = await openAccount(db, config, body);
+    logAction(log, response, { action: 'account create', accountId: account.account_id, usd: account.balance_usd });
     sendJson(response, 201, account);
   });
 
@@ -120,13 +121,9 @@ function addAccountChanges(router: Router, services: Pick<Services, 'config' | '
   router.route('/accounts/:id/credit').post(jsonBody(services), async (request, response) => {
     const { usd, idempotency_key } = validated(Credit.safeParse(request.body));
     const { id } = request.params;
-    const credited = await transaction(db, async (trx) => {
-      const after = await creditAccount(trx, id, toMicroUsd(usd), idempotency_key);
-      const credit = { action: 'account credit', subject: id, detail: `${usd} USD` } as const;
-      if (after?.isNew) await auditRequest(response, trx, credit);
-      return after;
-    });
+    const credited = await transaction(db, (trx) => creditAccount(trx, id, toMicroUsd(usd), idempotency_key));
     if (credited === undefined) throw noSuch('account');
+    if (credited.isNew) logAction(log, response, { action: 'account credit', accountId: id, usd });
     sendJson(response, 200, { account_id: id, balance_usd: toUsd(credited.balance) });
   });
 }
