@@ -6,7 +6,7 @@ import { randomBytes } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { cpus, loadavg } from 'node:os';
 import { join } from 'node:path';
-import { createPostgresDatabase, queryPostgres, Sqlite, seededUlid } from '../../../scripts/bench/databases.mjs';
+import { createPostgresDatabase, Sqlite, seededUlid } from '../../../scripts/bench/databases.mjs';
 import { buildSources } from '../../../scripts/bench/sources.mjs';
 import { Failed, main, start, stop } from '../../../scripts/processes.mjs';
 import { gen3dBin } from '../../../scripts/repository.mjs';
