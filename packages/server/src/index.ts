@@ -35,9 +35,10 @@ export const openAdmin = (config: Config): Promise<Admin> => open(edges, config)
  * @example
  * if (manifest.kind === 'http') console.log((await probeModelServer(manifest)) ?? 'ready');
  */
-export function probeModelServer(manifest: HttpManifest): Promise<string | undefined> {
+export async function probeModelServer(manifest: HttpManifest): Promise<string | undefined> {
   const server = new ModelServer({ manifest, timeoutMs: 0, rules: { allowPrivateNetwork: false } });
-  return server.probe().finally(() => server.kill());
+  const problem = await server.probe().finally(() => server.kill());
+  return problem?.message;
 }
 
 export const migrateTo = (what: Move): Promise<MoveReport> => move(edges, what);

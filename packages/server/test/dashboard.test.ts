@@ -678,7 +678,8 @@ describe('the operator', () => {
   test('sees the runners of all machines and their jobs', async () => {
     const { create } = await newCaller();
     const id = await create();
-    const runner = { pid: 1, version: '0.0.9', instance: 'g6e', bundle: 'gen3d-base', device: 'cuda' };
+    const described = { version: '0.0.9', instance: 'g6e', bundle: 'gen3d-base', device: 'cuda' };
+    const runner = { pid: 1, paused_since: null, ...described };
     await withDatabase(async (db) => {
       await announce(db, { id: 'a', host: 'gpu-1', adapter: 'NVIDIA L40S', ...runner }, 3_600_000, currentTime(db));
       await announce(db, { id: 'b', host: 'gone', adapter: null, ...runner }, 0, currentTime(db));

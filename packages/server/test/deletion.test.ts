@@ -11,6 +11,7 @@ import { charge } from '../src/data/accounts/ledger.js';
 import type { AssetStore } from '../src/data/assets/asset-store.js';
 import { FolderAssetStore } from '../src/data/assets/folder-store.js';
 import type { Db } from '../src/data/db/database.js';
+import { openSqlite } from '../src/data/db/sqlite-connection.js';
 import { FolderInputStore } from '../src/data/inputs/folder-store.js';
 import { dataDirOf } from '../src/data/installation/data-dir.js';
 import {
@@ -31,6 +32,7 @@ import {
   imageJob,
   newInstallation,
   newPostgresDatabase,
+  onPostgres,
   silent,
   startServer,
   type TestServer,
@@ -245,6 +247,30 @@ test('a label that was moved within the database often is not in its files after
   expect(await tablesWith(server, `${secret} `)).toEqual([]);
   expect(allFilesWith(server, `${secret} `)).toEqual([]);
 });
+
+test.skipIf(onPostgres)(
+  'while another process reads the database, a deletion stays pending, and is then finished',
+  async () => {
+    const server = await startServer();
+    const id = await jobOn(server);
+    const { database } = dataDirOf(server.config);
+    const reader = openSqlite(database, { busyTimeoutMs: 0, readonly: true });
+    reader.exec('begin');
+    reader.prepare('select count(*) from jobs').all([]);
+    const isPending = () =>
+      withDatabase(server, async (db) => {
+        await finishDeletions(db, filesOf(server));
+        const { pending } = await db.selectFrom('deleted_jobs').select('pending').executeTakeFirstOrThrow();
+        return pending === 1;
+      });
+    expect((await remove(server, id)).status).toBe(204);
+    expect(await isPending()).toBe(true);
+    expect(readFileSync(`${database}-wal`).includes(secret)).toBe(true);
+    reader.close();
+    expect(await isPending()).toBe(false);
+    expect(readFileSync(`${database}-wal`).includes(secret)).toBe(false);
+  },
+);
 
 test('a deleted job and a deleted account leave nothing in a bucket', async () => {
   const { bucket, prefix } = s3.emptyBucket();

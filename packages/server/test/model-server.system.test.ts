@@ -1,10 +1,13 @@
 import { once } from 'node:events';
 import { mkdir, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { parseManifest } from '@gen3d/engine/bundles';
 import { pullBundle } from '@gen3d/weights';
-import { expect, test } from 'vitest';
+import { pino } from 'pino';
+import { expect, onTestFinished, test } from 'vitest';
 import { ballPhoto } from './ball-photo.js';
+import { freePort } from './free-port.js';
 import { createJob, finishedJob, imageJob, site, startServer, temporaryFolder } from './kit.js';
 import { dialects } from './model-server-dialects.js';
 import { httpManifest, outsideModel, partsOfGlb } from './model-server-kit.js';
@@ -33,6 +36,41 @@ test('a bundle of the kind http makes models on another server, and cancels ther
   await expect.poll(() => closed.length).toBe(2);
   expect(await call('POST', `/gen3d/jobs/${id}/cancel`)).toMatchObject({ status: 200 });
   await closed[1];
+});
+
+test('while the model server is down, no job is claimed, and the server says so; afterwards all are done', async () => {
+  const port = await freePort();
+  const bundle = join(temporaryFolder(), 'outside');
+  await mkdir(bundle);
+  await writeFile(join(bundle, 'manifest.json'), JSON.stringify(httpManifest(`http://127.0.0.1:${port}`)));
+  const lines: string[] = [];
+  const log = pino({}, { write: (line: string) => void lines.push(line) });
+  const { call, url } = await startServer({ workers: 1, bundle, leaseSeconds: 2 }, { log });
+  const ids = [await createJob(call, imageJob(ballPhoto())), await createJob(call, imageJob(ballPhoto()))];
+  const runners = async () => {
+    const { status, body } = await call('GET', '/readyz');
+    return [status, (body as { checks: { runners: string } }).checks.runners];
+  };
+  const paused = 'all runners are paused by an outage that is named in the log of their machine';
+  await expect.poll(runners).toEqual([503, paused]);
+  await expect.poll(async () => (await fetch(`${url}/metrics`)).text()).toMatch(/gen3d_runners{.*state="paused"} 1/);
+  // Long enough for further probes.
+  await new Promise((resolve) => setTimeout(resolve, 7_000));
+  for (const id of ids) expect((await call('GET', `/v1/jobs/${id}`)).body).toMatchObject({ status: 'QUEUED' });
+  const about = lines.filter((line) => line.includes(`127.0.0.1:${port}`));
+  expect(about).toEqual([expect.stringContaining('cannot be reached (ECONNREFUSED); jobs wait')]);
+
+  const model = await outsideModel();
+  const later = createServer(({ headers }, response) => {
+    if (Number(headers['content-length']) < 1_000) return response.writeHead(400).end();
+    return response.end(model);
+  }).listen(port, '127.0.0.1');
+  onTestFinished(() => {
+    later.closeAllConnections();
+    later.close();
+  });
+  for (const id of ids) expect((await finishedJob(call, id)).status).toBe('SUCCEEDED');
+  await expect.poll(runners).toEqual([200, 'ok']);
 });
 
 test('the options of a job reach the model server if the bundle lists them, also when the job is repeated', async () => {

@@ -26,6 +26,7 @@ const runner = {
   bundle: 'inflate',
   device: 'cpu',
   adapter: null,
+  paused_since: null,
 };
 const ok = { server: 'ok', database: 'ok', assets: 'ok', runners: 'ok' };
 
@@ -66,6 +67,18 @@ test('/readyz is 503 after another version has changed the tables of a running s
     status: 503,
     body: { checks: { database: 'its tables are of another version' } },
   });
+});
+
+test('/readyz is 503 while an outage pauses all runners, and 200 while it pauses some of them', async () => {
+  const server = await startServer();
+  const db = databaseOf(server);
+  await announce(db, { ...runner, paused_since: 1 }, 3_600_000, currentTime(db));
+  expect(await server.call('GET', '/readyz', undefined, null)).toMatchObject({
+    status: 503,
+    body: { checks: { ...ok, runners: expect.stringContaining('paused by an outage') } },
+  });
+  await announce(db, { ...runner, id: 'another' }, 3_600_000, currentTime(db));
+  await until(async () => (await server.call('GET', '/readyz', undefined, null)).status === 200);
 });
 
 test('/readyz ignores runners with an old heartbeat', async () => {

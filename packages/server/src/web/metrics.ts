@@ -201,11 +201,12 @@ export class Metrics implements JobObserver {
     });
     gauge(
       'gen3d_runners',
-      'Active runners of all machines: busy with an inference, or idle',
+      'Active runners of all machines: busy with an inference, idle, or paused by an outage of their machine',
       ['device', 'serving_instance', 'state'],
       async (runners) => {
-        for (const { device, instance, job_id } of await liveRunners(db, currentTime(db))) {
-          runners.inc({ device, serving_instance: instance, state: job_id === null ? 'idle' : 'busy' });
+        for (const { device, instance, job_id, paused_since } of await liveRunners(db, currentTime(db))) {
+          const state = job_id === null ? 'idle' : 'busy';
+          runners.inc({ device, serving_instance: instance, state: paused_since === null ? state : 'paused' });
         }
       },
     );

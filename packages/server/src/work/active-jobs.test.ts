@@ -5,6 +5,7 @@ import { FolderInputStore } from '../data/inputs/folder-store.js';
 import { claim } from '../data/jobs/claim.js';
 import { ActiveJobs } from './active-jobs.js';
 import { FileAccess } from './file-access.js';
+import { TemporaryFailure } from './stage-failures.js';
 
 const leaseMs = 30_000;
 
@@ -51,15 +52,36 @@ test('work that continues after its job was released changes nothing in the data
   expect(await row()).toMatchObject({ status: 'PENDING', attempt: 0, lease_token: null });
 });
 
-test('claims that keep failing for one reason are logged once, until a claim succeeds', async () => {
+test('claims that keep failing for one reason are logged once, until a job is worked on', async () => {
   const lines: string[] = [];
-  const { jobs } = await setUp(pino({}, { write: (line: string) => void lines.push(line) }));
+  const { db, jobs } = await setUp(pino({}, { write: (line: string) => void lines.push(line) }));
   const fail = (reason: string) => jobs.claim('inference', 'a', () => Promise.reject(new Error(reason)));
   await fail('database or disk is full');
   await fail('database or disk is full');
   await fail('disk I/O error');
-  await jobs.claim('inference', 'a', async () => undefined);
+  const held = await jobs.claim('inference', 'a', () => claim(db, { runner: 'a', now: 0, leaseMs }));
+  await jobs.work(held!, async () => {});
   await fail('disk I/O error');
-  const reasons = lines.map((line) => (JSON.parse(line) as { err: { message: string } }).err.message);
-  expect(reasons).toEqual(['database or disk is full', 'disk I/O error', 'disk I/O error']);
+  const messages = lines.map((line) => (JSON.parse(line) as { msg: string }).msg);
+  const [full, broken] = ['database or disk is full; jobs wait', 'disk I/O error; jobs wait'];
+  expect(messages).toEqual([full, broken, 'jobs continue after an outage', broken]);
+});
+
+test('a job in an outage loses no attempt for a day, and then fails with the reason after three', async () => {
+  const { db, jobs, row } = await setUp();
+  const dayMs = 24 * 60 * 60_000;
+  const attempt = async (now: number) => {
+    await db.updateTable('jobs').set({ lease_expires_at: null }).execute();
+    const held = await jobs.claim('inference', 'a', () => claim(db, { runner: 'a', now, leaseMs }));
+    await jobs.work(held!, () => Promise.reject(new TemporaryFailure('http://10.0.0.7 cannot be reached')));
+  };
+  await attempt(dayMs - 1);
+  expect(await row()).toMatchObject({ attempt: 0, finished_at: null });
+  for (let tries = 0; tries < 3; tries++) await attempt(dayMs);
+  expect(await row()).toMatchObject({
+    status: 'FAILED',
+    error_code: 'internal_error',
+    error_message:
+      'Processing failed 3 times. For a day, the service had no working storage or model server for the job; try again',
+  });
 });

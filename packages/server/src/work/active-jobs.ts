@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Dispatcher } from 'undici';
-import { errorMessage, isDiskFull, isStorageUnavailable } from '../base/errors.js';
+import { errorMessage, isDiskFull } from '../base/errors.js';
 import type { Config } from '../config.js';
 import type { AssetStore } from '../data/assets/asset-store.js';
 import type { Db } from '../data/db/database.js';
@@ -17,7 +17,8 @@ import { imageUrlsOf } from '../data/jobs/photos.js';
 import type { JobStage, StageTimes } from '../data/jobs/stage-times.js';
 import type { Children } from './children.js';
 import type { FileAccess } from './file-access.js';
-import { AttemptFailure, GaveWayError, ReleasedError, StageTimeoutError, TemporaryFailure } from './stage-failures.js';
+import { AttemptFailure, GaveWayError, ReleasedError, StageTimeoutError } from './stage-failures.js';
+import { maxOutageMs, outageReason, StageOutage } from './stage-outage.js';
 
 /** Pause before the next attempt after an unexpected failure. */
 const failedAttemptPauseMs = 2_000;
@@ -74,6 +75,8 @@ export interface ActiveJob {
 export interface Opening {
   /** Names what holds the job's lease. */
   readonly holder: string;
+  /** Returns why the stage still cannot work. Undefined if only a job shows that. */
+  readonly probe?: (() => Promise<Error | undefined>) | undefined;
   claim(): Promise<ClaimedJob | undefined>;
   work(held: ActiveJob): Promise<void>;
 }
@@ -90,11 +93,11 @@ export const aboutJob = ({ id, label, attempt, trace_id }: ClaimedJob) => ({
 const isFetchable = (error: unknown, job: ClaimedJob): boolean =>
   error instanceof UnreadableImageError && error.isMissing && imageUrlsOf(job)[error.side] !== undefined;
 
-/** Returns the log message for a failure that is not the job's fault and will pass. Undefined for other failures. */
+/** Tells a client why a job failed that has waited for `maxOutageMs`. Details may name addresses. */
+const outageForClients = 'For a day, the service had no working storage or model server for the job';
+
+/** Returns the log message for a failure of one job that will pass. Undefined for other failures. */
 function temporaryFailure(error: unknown, job: ClaimedJob): string | undefined {
-  if (isDiskFull(error)) return 'no disk space left; the job waits';
-  if (isStorageUnavailable(error)) return 'the object store is unavailable; the job waits';
-  if (error instanceof TemporaryFailure) return `${error.message}; the job waits`;
   if (job.waitedMs >= unreadableInputMs) return undefined;
   if (isFetchable(error, job)) return 'the prepared image is missing; the job is prepared again from its URL';
   if (error instanceof UnreadableImageError) return 'the input cannot be read; the job waits';
@@ -109,15 +112,16 @@ export class ActiveJobs {
   readonly #options: ActiveJobsOptions;
   readonly #leaseMs: number;
   readonly #held = new Map<string, ActiveJob>();
+  readonly outages: Readonly<Record<Stage, StageOutage>>;
   #draining = false;
   /** Holders whose last claim got no response, so it may have succeeded. */
   readonly #inDoubt = new Set<string>();
-  /** Why the last claim of a stage failed. A full disk fails every claim, and the log must not fill what is left. */
-  readonly #claimProblems = new Map<Stage, string>();
 
   constructor(options: ActiveJobsOptions) {
     this.#options = options;
     this.#leaseMs = options.config.leaseSeconds * 1_000;
+    const outage = (stage: Stage) => new StageOutage(stage, options.log);
+    this.outages = { inference: outage('inference'), preparation: outage('preparation') };
   }
 
   get draining(): boolean {
@@ -149,7 +153,7 @@ export class ActiveJobs {
     holder: string,
     next: () => Promise<ClaimedJob | undefined>,
   ): Promise<ActiveJob | undefined> {
-    const { db, observer, log } = this.#options;
+    const { db, observer } = this.#options;
     let job: ClaimedJob | undefined;
     try {
       // Renew first: after this process was suspended, the next free job could be one it still works on.
@@ -160,13 +164,9 @@ export class ActiveJobs {
         this.#inDoubt.delete(holder);
       }
       job = await next();
-      this.#claimProblems.delete(stage);
     } catch (error) {
       if (mayBeCommitted(error)) this.#inDoubt.add(holder);
-      const problem = errorMessage(error);
-      const isKnown = isUnavailable(error) || this.#claimProblems.get(stage) === problem;
-      if (!isKnown) log.error({ err: error }, 'cannot claim a job');
-      this.#claimProblems.set(stage, problem);
+      if (!isUnavailable(error)) this.outages[stage].failed(errorMessage(error), { err: error });
     }
     if (!job) return undefined;
     const held = { job, stage, abort: new AbortController(), claimedAt: performance.now() };
@@ -175,6 +175,7 @@ export class ActiveJobs {
       return undefined;
     }
     this.#held.set(job.id, held);
+    this.outages[stage].claimed();
     observer.claimed(job.taken_over === 1);
     return held;
   }
@@ -188,6 +189,7 @@ export class ActiveJobs {
   async work(held: ActiveJob, work: () => Promise<void>): Promise<unknown> {
     try {
       await work();
+      this.outages[held.stage].succeeded();
       return undefined;
     } catch (error) {
       await this.#end(held, error);
@@ -239,20 +241,22 @@ export class ActiveJobs {
   }
 
   /** Ends the attempt at a job that stopped early. */
-  async #end({ job, abort }: ActiveJob, thrown: unknown): Promise<void> {
+  async #end({ job, stage, abort }: ActiveJob, thrown: unknown): Promise<void> {
     const { log } = this.#options;
     // An aborted engine or fetch throws its own error; the signal's reason says why it was aborted.
     const error: unknown = abort.signal.aborted ? abort.signal.reason : thrown;
+    const outage = outageReason(error);
     const message = temporaryFailure(error, job);
-    if (message) log.error({ ...aboutJob(job), err: error }, message);
+    if (outage) this.outages[stage].failed(outage, { ...aboutJob(job), err: error });
+    else if (message) log.error({ ...aboutJob(job), err: error }, message);
+    else if (error instanceof JobFailure) this.outages[stage].succeeded();
+    const isUncounted = outage ? job.waitedMs < maxOutageMs : message !== undefined;
     // Without this, the lease would expire, the attempt would count, and no machine could claim the job until then.
     const isTemporary = (failure: unknown) => isDiskFull(failure) || isUnavailable(failure);
-    await this.retryWhile(isTemporary, () => this.#conclude(job, error, message !== undefined)).catch(
-      (failure: unknown) => {
-        // The lease expires. After that the job is claimed again, or fails if no attempts are left.
-        log.error({ ...aboutJob(job), ...failureReason(failure) }, 'cannot end the attempt');
-      },
-    );
+    await this.retryWhile(isTemporary, () => this.#conclude(job, error, isUncounted)).catch((failure: unknown) => {
+      // The lease expires. After that the job is claimed again, or fails if no attempts are left.
+      log.error({ ...aboutJob(job), ...failureReason(failure) }, 'cannot end the attempt');
+    });
   }
 
   async #conclude(job: ClaimedJob, error: unknown, isTemporary: boolean): Promise<void> {
@@ -281,8 +285,10 @@ export class ActiveJobs {
         await files.limit('removing an input', inputs.remove(forgotten));
       }
     } else {
-      log.error({ ...about, ...failureReason(error) }, 'the attempt failed unexpectedly');
-      const reason = error instanceof AttemptFailure ? error.message : undefined;
+      const isOutage = outageReason(error) !== undefined;
+      if (!isOutage) log.error({ ...about, ...failureReason(error) }, 'the attempt failed unexpectedly');
+      const ownReason = error instanceof AttemptFailure ? error.message : undefined;
+      const reason = isOutage ? outageForClients : ownReason;
       const again = await failAttempt(db, job.lease, failedAttemptPauseMs, currentTime(db), reason);
       if (!again) observer.failed();
       onEvent();

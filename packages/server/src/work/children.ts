@@ -10,13 +10,17 @@ import { rateOf } from '../data/accounts/rates.js';
 import type { Db } from '../data/db/database.js';
 import { isUnavailable } from '../data/db/unavailable.js';
 import type { RawImage } from '../data/inputs/stored-image.js';
+import type { Stage } from '../data/jobs/claim.js';
 import { keepAnnounced } from '../data/runners/registry.js';
 import { DecoderPool } from './preparation/decoder-pool.js';
 import { findSandbox } from './preparation/sandbox.js';
 import { slotsOf, thisMachine } from './runner/capacity.js';
+import { removeLeftFolders } from './runner/model-folders.js';
 import { ModelServer } from './runner/model-server.js';
 import { type DeviceHistory, Runner, type RunnerDevice } from './runner/runner.js';
 import { RunnerChild } from './runner/runner-child.js';
+import { TemporaryFailure } from './stage-failures.js';
+import type { StageOutage } from './stage-outage.js';
 
 // The child processes that compute: decoders of images, and runners, which make models. They are functions with a
 // deadline: they get no keys, no database and no stored files, and what they return is checked. This module starts
@@ -53,6 +57,7 @@ export class Children {
   #bundleProblem: string | null = null;
   #kept: readonly Promise<void>[] = [];
   #onReady: () => void = () => {};
+  #outages: Readonly<Record<Stage, StageOutage>> | undefined;
   /** For each announced runner, a promise that settles when it has ended and is no longer in the list. */
   readonly #departures = new Set<Promise<void>>();
   readonly #stopping = new AbortController();
@@ -75,15 +80,20 @@ export class Children {
 
   /**
    * Starts all children. Resolves with the device when every runner is ready, or with undefined if there are no
-   * runners. Calls `onReady` whenever a runner is ready, also later.
+   * runners. Calls `onReady` whenever a runner is ready, also later. During `outages`, runners are listed as paused.
    * @throws {RunnerStartError} when a child cannot be started
    */
-  async start(onReady: () => void): Promise<RunnerDevice | undefined> {
+  async start(onReady: () => void, outages: Readonly<Record<Stage, StageOutage>>): Promise<RunnerDevice | undefined> {
     const { config, log } = this.#options;
     const { bundle, device, workers } = config;
     if (workers === 0) return undefined;
     this.#onReady = onReady;
+    this.#outages = outages;
     log.info({ bundle, device }, 'loading the networks and checking the devices, for some seconds up to a minute');
+    // They are not worth a failed start.
+    await removeLeftFolders().catch((error: unknown) =>
+      log.warn({ err: error }, 'cannot remove old temporary folders'),
+    );
     const histories = Array.from({ length: workers }, (): DeviceHistory => ({ failed: false, retryMs: 0 }));
     const opening = histories.map(async (history) => ({ history, ...(await this.#open(history)) }));
     const [opened] = await Promise.all([Promise.all(opening), this.#openDecoders()]).catch((error: Error) => {
@@ -200,7 +210,10 @@ export class Children {
     const machine = thisMachine();
     const maxSlots = slotsOf(machine, workers, false);
     if (maker instanceof ModelServer) {
-      void maker.probe().then((problem) => problem !== undefined && log.error(problem));
+      void maker.probe().then((problem) => {
+        if (problem instanceof TemporaryFailure) this.#outages?.inference.failed(problem.message);
+        else if (problem) log.error(problem.message);
+      });
       return { provider: 'cpu', slots: Math.min(maxSlots, maker.concurrency) };
     }
     const opened = await maker.open({
@@ -229,7 +242,9 @@ export class Children {
       const current = runner.fellBack
         ? { device: 'cpu', adapter: null }
         : { device: provider, adapter: adapter ?? null };
-      return { host: hostname(), pid, version, instance: runner.instance, bundle, ...current };
+      const { inference, preparation } = this.#outages ?? {};
+      const paused_since = inference?.pausedSince ?? preparation?.pausedSince ?? null;
+      return { host: hostname(), pid, version, instance: runner.instance, bundle, paused_since, ...current };
     };
     const depart = await keepAnnounced(db, runner.id, describe, config.leaseSeconds * 1_000, log);
     const departure = runner.maker.ended.then(depart).finally(() => this.#departures.delete(departure));

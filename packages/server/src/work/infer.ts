@@ -1,7 +1,6 @@
 import { EngineError } from '@gen3d/engine/errors';
 import { firstCharacters, progress } from '@gen3d/schema';
 import { readRealSize, type SamplerSettings } from '@gen3d/schema/rules';
-import { isStorageUnavailable } from '../base/errors.js';
 import { rateOf } from '../data/accounts/rates.js';
 import type { AssetKeys } from '../data/assets/asset-store.js';
 import { currentTime } from '../data/db/time.js';
@@ -18,6 +17,7 @@ import { progressSteps } from './runner/progress-steps.js';
 import type { Runner } from './runner/runner.js';
 import type { Made, SidePhoto } from './runner/runner-protocol.js';
 import { ReleasedError } from './stage-failures.js';
+import { maxOutageMs, outageReason } from './stage-outage.js';
 
 // Makes the models of prepared jobs, several at a time. A runner makes the models: a child process without the
 // database, the files and the keys. This process reads the photos, stores the model and finishes the job. A job ends in
@@ -61,6 +61,7 @@ export class Inference {
     const ask = { runner: runner.id, leaseMs: config.leaseSeconds * 1_000, holdsOthers: !runner.idle };
     return {
       holder: runner.id,
+      probe: runner.maker.probe?.bind(runner.maker),
       claim: () => claim(db, { ...ask, now: currentTime(db) }),
       work: (held) => runner.hold(held.job, () => this.#infer(held, runner)),
     };
@@ -139,15 +140,17 @@ export class Inference {
     return made;
   }
 
-  /** Retries while the object store is unavailable, to save the expensive inference. */
+  /** Retries while the disk is full or the object store unavailable, to save the expensive inference. */
   #store(
-    { job, abort }: ActiveJob,
+    { job, stage, abort, claimedAt }: ActiveJob,
     { glb, thumbnail, transparentThumbnail }: Pick<Made, 'glb' | 'thumbnail' | 'transparentThumbnail'>,
   ): Promise<AssetKeys> {
-    const { assets, files, log } = this.#context;
+    const { assets, files } = this.#context;
     const isTemporary = (error: unknown) => {
-      if (abort.signal.aborted || !isStorageUnavailable(error)) return false;
-      log.warn(aboutJob(job), error.message);
+      const reason = outageReason(error);
+      const isLate = job.waitedMs + millisecondsSince(claimedAt) >= maxOutageMs;
+      if (abort.signal.aborted || reason === undefined || isLate) return false;
+      this.#jobs.outages[stage].failed(reason, { ...aboutJob(job), err: error });
       return true;
     };
     return this.#jobs.retryWhile(isTemporary, () =>

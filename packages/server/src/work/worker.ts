@@ -46,7 +46,7 @@ export class Worker {
 
   /** Starts the children, then the work, if there are runners. @throws {RunnerStartError} if a child does not start */
   async start(): Promise<RunnerDevice | undefined> {
-    const device = await this.#context.children.start(() => this.wake());
+    const device = await this.#context.children.start(() => this.wake(), this.#jobs.outages);
     if (!device) return undefined;
     this.#stopKeepingLeases = this.#jobs.keepLeases();
     this.#running = this.#claimUntilDrained();
@@ -100,7 +100,7 @@ export class Worker {
     const { db, files, log } = this.#context;
     const openings = (['inference', 'preparation'] as const).flatMap((stage) => {
       const opening = this.#stages[stage].opening();
-      return opening ? [{ stage, opening }] : [];
+      return opening && this.#jobs.outages[stage].mayClaim(opening.probe) ? [{ stage, opening }] : [];
     });
     if (files.hangs || openings.length === 0) return false;
     const waiting = await stagesWithJobs(db, currentTime(db)).catch((error: unknown) => {

@@ -113,7 +113,7 @@ async function setUp(place: (disk: SmallDisk) => Promise<Record<string, unknown>
     }, 90_000);
   /** The server's log entry about a job that waits for free space. */
   const waitsForSpace = (id: string) =>
-    until(async () => server.errors.find((line) => line.includes('the job waits') && line.includes(id)), 90_000);
+    until(async () => server.errors.find((line) => /jobs? waits?/.test(line) && line.includes(id)), 90_000);
   /** Creates jobs that need only rows, and no stored image, until the database cannot grow. Returns the accepted ones. */
   const createUntilRefused = async () => {
     const ids: string[] = [];

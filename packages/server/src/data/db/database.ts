@@ -63,10 +63,10 @@ export interface DatabaseKind {
   now(): number | Expression<number>;
   readTime(db: Queryable): Promise<number>;
   /**
-   * Erases the database's own log of recent changes, in which deleted values are still readable, as far as no other
-   * process reads it. PostgreSQL has no such command: its log is recycled, and vacuum erases deleted rows.
+   * Erases the database's own log of recent changes, in which deleted values are still readable. Resolves with false
+   * while another process reads it. PostgreSQL has no such command: it recycles its log, and vacuum erases rows.
    */
-  eraseLog(db: Db): Promise<void>;
+  eraseLog(db: Db): Promise<boolean>;
   /** The SQL function that returns the greatest of its arguments. */
   readonly greatest: string;
   lockRows<TB extends keyof Tables, O>(

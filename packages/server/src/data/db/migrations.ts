@@ -77,7 +77,7 @@ const tables = [
     id text primary key,
     host text not null, pid integer not null,
     version text not null, instance text not null, bundle text not null,
-    device text not null, adapter text,
+    device text not null, adapter text, paused_since bigint,
     started_at bigint not null, heartbeat_at bigint not null, alive_until bigint not null
   )`,
   'create table rates (instance text primary key, usd_per_second double precision not null)',

@@ -62,7 +62,8 @@ export const sqlite: DatabaseKind = {
   now: Date.now,
   readTime: async () => Date.now(),
   eraseLog: async (db) => {
-    await sql`pragma wal_checkpoint(truncate)`.execute(db);
+    const { rows } = await sql<{ busy: number }>`pragma wal_checkpoint(truncate)`.execute(db);
+    return rows[0]?.busy === 0;
   },
   greatest: 'max',
   lockRows: (query) => query,

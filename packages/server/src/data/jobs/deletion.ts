@@ -11,7 +11,8 @@ import { forUpdate, transaction } from '../db/transaction.js';
 import type { InputStore } from '../inputs/input-store.js';
 
 // A job is deleted in two steps. One transaction removes its rows, and records the deletion as pending. Then its files are
-// removed, and the deletion is no longer pending. After a crash in between, housekeeping repeats the second step.
+// removed, then the log of the database, and the deletion is no longer pending. Until then, housekeeping repeats the
+// second step.
 
 export interface JobFiles {
   inputs: InputStore;
@@ -66,39 +67,41 @@ const chargeOf = (db: Queryable, id: string) =>
   db.selectFrom('ledger').select('account_id').where('job_id', '=', id).where('kind', '=', 'charge').executeTakeFirst();
 
 /**
- * Removes the files of a deleted job, and what the database still has of its rows. Idempotent.
+ * Removes the files of a deleted job, and what the database still has of its rows. Idempotent. While another process
+ * reads the database, the deletion stays pending, and housekeeping tries again.
  *
  * @throws if a store is unavailable; housekeeping tries again
  */
-export async function finishDeletion(db: Db, files: JobFiles, id: string): Promise<void> {
-  await eraseFiles(db, files, id);
-  await kindOf(db).eraseLog(db);
-}
+export const finishDeletion = (db: Db, files: JobFiles, id: string): Promise<void> => erase(db, files, [id]);
 
-async function eraseFiles(db: Db, { inputs, assets }: JobFiles, id: string): Promise<void> {
-  await inputs.erase(id);
-  await assets.erase(id);
-  await db.updateTable('deleted_jobs').set({ pending: 0 }).where('job_id', '=', id).execute();
+async function erase(db: Db, { inputs, assets }: JobFiles, ids: readonly string[]): Promise<void> {
+  for (const id of ids) {
+    await inputs.erase(id);
+    await assets.erase(id);
+  }
+  if (ids.length === 0 || !(await kindOf(db).eraseLog(db))) return;
+  await db.updateTable('deleted_jobs').set({ pending: 0 }).where('job_id', 'in', ids).execute();
 }
 
 const erasedAtOnce = 100;
 
-/** Removes the files of jobs that were deleted by the operator, or shortly before a crash or an outage. */
+/** Finishes the deletions of the operator, and those that a crash, an outage or a reader of the database held up. */
 export async function finishDeletions(db: Db, files: JobFiles): Promise<void> {
-  for (;;) {
+  for (let after = ''; ; ) {
     const rows = await db
       .selectFrom('deleted_jobs')
       .select('job_id')
       // A literal, to match the partial index.
       .where(sql<boolean>`pending = 1`)
+      .where('job_id', '>', after)
+      .orderBy('job_id')
       .limit(erasedAtOnce)
       .execute();
-    for (const { job_id } of rows) {
-      await eraseFiles(db, files, job_id);
-      await nextTurn();
-    }
-    if (rows.length > 0) await kindOf(db).eraseLog(db);
-    if (rows.length < erasedAtOnce) return;
+    const ids = rows.map(({ job_id }) => job_id);
+    await erase(db, files, ids);
+    await nextTurn();
+    if (ids.length < erasedAtOnce) return;
+    after = ids.at(-1)!;
   }
 }
 

@@ -15,6 +15,7 @@ const runner = (id: string) => ({
   bundle: 'gen3d-base',
   device: 'cuda',
   adapter: 'NVIDIA L40S',
+  paused_since: null,
 });
 
 test('a runner is alive until its last heartbeat expires, and again after another one', async () => {

@@ -15,9 +15,9 @@ export interface LiveRunner extends RunnerRow {
 
 /** Records that the runner is alive for the next `aliveMs`. */
 export async function announce(db: Db, runner: RunnerDescription, aliveMs: number, now: Time): Promise<void> {
-  const { instance, device, adapter } = runner;
-  // These change when a device fails and the CPU takes over.
-  const current = { instance, device, adapter, heartbeat_at: now, alive_until: after(now, aliveMs) };
+  const { instance, device, adapter, paused_since } = runner;
+  // These change when a device fails and the CPU takes over, and in an outage.
+  const current = { instance, device, adapter, paused_since, heartbeat_at: now, alive_until: after(now, aliveMs) };
   // Inserted again if it was swept while its machine slept.
   await db
     .insertInto('runners')
@@ -89,6 +89,14 @@ export async function liveRunners(db: Db, now: Time): Promise<LiveRunner[]> {
 
 export async function anyRunner(db: Db, now: Time): Promise<boolean> {
   return (await alive(db, now).select('id').limit(1).executeTakeFirst()) !== undefined;
+}
+
+/** Returns `ok`, or what keeps new jobs from being processed. */
+export async function runnerState(db: Db, now: Time): Promise<string> {
+  const runners = await alive(db, now).select('paused_since').execute();
+  if (runners.length === 0) return 'no active runner on any machine';
+  const isAnyActive = runners.some(({ paused_since }) => paused_since === null);
+  return isAnyActive ? 'ok' : 'all runners are paused by an outage that is named in the log of their machine';
 }
 
 /** Deletes the runners that are not alive, except those that were within the last `keptMs`. */

@@ -7,17 +7,17 @@ import { ping } from '../../data/db/open.js';
 import { readSchemaState } from '../../data/db/schema.js';
 import { currentTime } from '../../data/db/time.js';
 import { DatabaseUnavailableError } from '../../data/db/unavailable.js';
-import { anyRunner } from '../../data/runners/registry.js';
+import { runnerState } from '../../data/runners/registry.js';
 import { sendJson } from '../answers/responses.js';
 import type { Services } from './services.js';
 
 /** A slower check counts as failed. */
 const timeoutMs = 3_000;
 
-/** Resolves to whether the check succeeds in time. Never rejects. */
-function withTimeout(check: Promise<boolean>): Promise<boolean> {
-  const timeout = pause(timeoutMs, false, { ref: false });
-  return Promise.race([check.catch(() => false), timeout]);
+/** Resolves with `otherwise` if the check fails or takes too long. Never rejects. */
+function withTimeout<T>(check: Promise<T>, otherwise: T): Promise<T> {
+  const timeout = pause(timeoutMs, otherwise, { ref: false });
+  return Promise.race([check.catch(() => otherwise), timeout]);
 }
 
 /** With less free space, the server refuses most jobs. */
@@ -35,7 +35,7 @@ async function isDiskFull(dataDir: string): Promise<boolean> {
  */
 export function health({ config, db, isReady }: Pick<Services, 'config' | 'db' | 'isReady'>): RequestHandler {
   // Anyone may ask, as often as they like.
-  const runChecks = cached(() => Promise.all([withTimeout(ping(db)), isDiskFull(config.dataDir)]));
+  const runChecks = cached(() => Promise.all([withTimeout(ping(db), false), isDiskFull(config.dataDir)]));
   return async (_request, response) => {
     const [isReached, isFull] = await runChecks();
     if (!isReached) throw new DatabaseUnavailableError('the ping failed or timed out');
@@ -44,29 +44,22 @@ export function health({ config, db, isReady }: Pick<Services, 'config' | 'db' |
   };
 }
 
-/** Returns `ok` or `problem`, which is a fixed text, so that the response cannot reveal an address or a credential. */
-async function checkResult(check: Promise<boolean>, problem: string): Promise<string> {
-  return (await withTimeout(check)) ? 'ok' : problem;
-}
-
 /**
  * Checks the database. SQLite's file is in the data directory. While that disk is full, the server refuses jobs, and
  * runners cannot renew their entries. A server of another version may have changed the tables since the start.
  */
 async function databaseResult(db: Db, dataDir: string): Promise<string> {
-  const isFull = !kindOf(db).isShared && (await withTimeout(isDiskFull(dataDir)));
+  const isFull = !kindOf(db).isShared && (await withTimeout(isDiskFull(dataDir), false));
   if (isFull) return 'the disk is full';
-  let problem = 'temporarily unavailable';
-  const isCurrent = readSchemaState(db).then(({ relation }) => {
-    problem = 'its tables are of another version';
-    return relation === 'current';
-  });
-  return (await withTimeout(isCurrent)) ? 'ok' : problem;
+  const state = readSchemaState(db).then(({ relation }) =>
+    relation === 'current' ? 'ok' : 'its tables are of another version',
+  );
+  return withTimeout(state, 'temporarily unavailable');
 }
 
 /**
  * Serves `GET /readyz`: 200 if jobs that are sent here will be processed, and otherwise 503 with the problems. Unlike
- * `/healthz`, it checks everything that a job needs.
+ * `/healthz`, it checks everything that a job needs. The problems are fixed texts, to reveal no address or credential.
  */
 export function readiness({
   config,
@@ -78,11 +71,11 @@ export function readiness({
   const runChecks = cached(async () => {
     const [database, assets, runners] = await Promise.all([
       databaseResult(db, config.dataDir),
-      checkResult(
-        checkAssets().then(() => true),
+      withTimeout(
+        checkAssets().then(() => 'ok'),
         'not reachable or not writable',
       ),
-      checkResult(anyRunner(db, currentTime(db)), 'no active runner on any machine'),
+      withTimeout(runnerState(db, currentTime(db)), 'unknown'),
     ]);
     return {
       server: isReady() ? 'ok' : 'starting or stopping',

@@ -207,7 +207,9 @@ describe.each(dialects)('$name', ({ path, manifest, key, listener }) => {
 
   test('is not waited for at a wrong address, and the error has its words', async () => {
     const server = await open('/v2/3d');
-    expect(await server.probe()).toMatch(/\/v2\/3d returned HTTP 404.*Correct url, body or model in the manifest/);
+    const problem = await server.probe();
+    expect(problem).not.toBeInstanceOf(TemporaryFailure);
+    expect(problem?.message).toMatch(/\/v2\/3d returned HTTP 404.*Correct url, body or model in the manifest/);
     const error = await server.generate(photos).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ code: 'inference_failed', message: expect.stringMatching(/is wrong: HTTP 404/) });
     expect((error as Error).message).not.toContain('127.0.0.1');
@@ -216,7 +218,7 @@ describe.each(dialects)('$name', ({ path, manifest, key, listener }) => {
   test.runIf(key)('is waited for while its key is missing, and the log says which', async () => {
     vi.stubEnv('MODEL_SERVER_KEY', undefined);
     const server = await open();
-    expect(await server.probe()).toMatch(/HTTP 401, .*\. MODEL_SERVER_KEY is not set$/);
+    expect((await server.probe())?.message).toMatch(/HTTP 401, .*\. MODEL_SERVER_KEY is not set$/);
     await expect(server.generate(photos)).rejects.toBeInstanceOf(TemporaryFailure);
   });
 });

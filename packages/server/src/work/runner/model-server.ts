@@ -1,18 +1,20 @@
-import { closeSync, openSync, writeSync } from 'node:fs';
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { createWriteStream } from 'node:fs';
+import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { finished } from 'node:stream/promises';
 import type { HttpManifest } from '@gen3d/engine';
 import { meshDefaults } from '@gen3d/engine/bundles';
 import { EngineError } from '@gen3d/engine/errors';
 import { ExitError } from '@gen3d/rpc';
 import { quoted } from '@gen3d/schema';
 import { Agent, type Dispatcher, request } from 'undici';
+import { errorMessage } from '../../base/errors.js';
 import type { TargetRules } from '../../base/net/address.js';
 import { guardedAgent } from '../../base/net/guarded-agent.js';
 import { readBody } from '../../base/net/read-body.js';
 import { encodeImage } from '../../data/inputs/encode-image.js';
 import { AttemptFailure, TemporaryFailure } from '../stage-failures.js';
+import { ModelFolders } from './model-folders.js';
 import { ModelReader, modelFiles } from './model-reader.js';
 import { type ModelRequest, modelRequest } from './model-request.js';
 import { errorWords, ModelResponse, parseJson } from './model-response.js';
@@ -74,6 +76,7 @@ export class ModelServer implements ModelMaker {
   readonly #options: ModelServerOptions;
   readonly #endpoint: URL;
   readonly #reader = new ModelReader();
+  readonly #folders = new ModelFolders();
   // The server responds after minutes. Connections are not reused, because it may have closed them in the meantime.
   readonly #agent = new Agent({ connect: { timeout: connectTimeoutMs }, headersTimeout: 0, pipelining: 0 });
   readonly #guarded: Agent;
@@ -90,18 +93,24 @@ export class ModelServer implements ModelMaker {
 
   /**
    * Sends a request without a photo, which no server makes a model from. Returns a sentence for the operator if the server
-   * cannot be used, for example because its address is wrong.
+   * cannot be used, for example because its address is wrong, or if its models do not fit into the temporary folder.
    */
-  async probe(): Promise<string | undefined> {
+  async probe(): Promise<Error | undefined> {
+    const full = await this.#folders.problem();
+    if (full) return full;
     const signal = AbortSignal.timeout(probeTimeoutMs);
     try {
       await this.#sendWithoutPhoto(signal);
       return undefined;
     } catch (error) {
-      if (error instanceof RefusedRequest) return isUnsuitable(error.status) ? error.forOperator : undefined;
-      if (error instanceof TemporaryFailure) return error.message;
-      const reason = signal.aborted ? 'it does not respond' : ((error as { code?: string }).code ?? String(error));
-      return `${this.#name} cannot be reached: ${reason}`;
+      if (error instanceof RefusedRequest) {
+        return isUnsuitable(error.status) ? new Error(error.forOperator) : undefined;
+      }
+      if (signal.aborted) return new TemporaryFailure(`${this.#name} does not respond`);
+      const cause = this.#explained(error);
+      return cause instanceof TemporaryFailure
+        ? cause
+        : new Error(`${this.#name} cannot be used: ${errorMessage(cause)}`);
     }
   }
 
@@ -123,9 +132,8 @@ export class ModelServer implements ModelMaker {
     const start = performance.now();
     const [front, ...others] = photos;
     if (!front) throw new TypeError('A model needs a photo');
-    const folder = await mkdtemp(join(tmpdir(), 'gen3d-model-'));
-    const file = (which: keyof typeof modelFiles) => join(folder, modelFiles[which]);
-    try {
+    const make = async (folder: string) => {
+      const file = (which: keyof typeof modelFiles) => join(folder, modelFiles[which]);
       const image = await encodeImage(front.image, 'png');
       await this.#receive(modelRequest(manifest, image, { sampler, options }), file('received'), signal);
       const write = performance.now();
@@ -147,12 +155,13 @@ export class ModelServer implements ModelMaker {
         stageMs: { encode: write - start, write: end - write },
       };
       return checked(Made, { glb, thumbnail, transparentThumbnail, deviceMs: 0, engineMs: end - start, stats });
+    };
+    try {
+      return await this.#folders.use(make);
     } catch (error) {
       canceled?.throwIfAborted();
       if (!timeout.aborted) throw error;
       throw new AttemptFailure(`The model server took longer than ${timeoutMs / 1_000} s`, { cause: error });
-    } finally {
-      await rm(folder, { recursive: true, force: true });
     }
   }
 
@@ -262,7 +271,7 @@ export class ModelServer implements ModelMaker {
     return process.env[keyVariable] ? `. Check the key in ${keyVariable}` : `. ${keyVariable} is not set`;
   }
 
-  /** Streams a response to a file. Never pauses, for the same reason as `readBody`. */
+  /** Streams a response to a file. Never pauses, for the same reason as `readBody`, so a slow disk takes memory. */
   async #save({ headers, body }: Dispatcher.ResponseData, path: string): Promise<void> {
     const { maxBytes = maxReceivedBytes } = this.#options;
     // Destroying the body emits an error. The cause is already reported.
@@ -272,17 +281,21 @@ export class ModelServer implements ModelMaker {
       body.destroy();
       throw tooLarge();
     }
-    const file = openSync(path, 'w', 0o600);
+    const file = createWriteStream(path, { mode: 0o600 });
+    const written = finished(file);
+    written.catch((error: Error) => body.destroy(error));
     try {
       let size = 0;
       for await (const chunk of body as AsyncIterable<Uint8Array>) {
         size += chunk.length;
         if (size > maxBytes) throw tooLarge();
-        writeSync(file, chunk);
+        file.write(chunk);
       }
-    } finally {
-      closeSync(file);
+      file.end();
+    } catch (error) {
+      file.destroy(error as Error);
     }
+    await written;
   }
 }
 

@@ -119,6 +119,8 @@ export interface MakeOptions extends MeshOptions {
 export interface ModelMaker {
   /** @param photos of different sides of one object; the first is of its front */
   generate(photos: readonly SidePhoto[], options: MakeOptions): Promise<Made>;
+  /** Returns why it makes no models at the moment. A `TemporaryFailure` may pass. */
+  probe?(): Promise<Error | undefined>;
   /** Resolves when it can make no more models. */
   readonly ended: Promise<ExitError>;
   /** The id of its process. */

@@ -1,0 +1,67 @@
+import { mkdtemp, readdir, rm, stat, statfs } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { errorMessage, isDiskFull } from '../../base/errors.js';
+import { TemporaryFailure } from '../stage-failures.js';
+
+const mebibyte = 1024 ** 2;
+const prefix = 'gen3d-model-';
+
+const measureFree = async () => {
+  const { bavail, bsize } = await statfs(tmpdir());
+  return bavail * bsize;
+};
+
+const fullFolder = (cause?: unknown) =>
+  new TemporaryFailure(`the temporary folder ${tmpdir()} has no space for a model`, { cause });
+
+/** Temporary folders for the files of a model server, each of which takes up to 512 MiB. */
+export class ModelFolders {
+  /** The space that there was when a model did not fit. */
+  #tooFewBytes = -mebibyte;
+
+  constructor(readonly freeBytes = measureFree) {}
+
+  /** Removes the folder after `work`. @throws {TemporaryFailure} if a file does not fit */
+  async use<T>(work: (folder: string) => Promise<T>): Promise<T> {
+    const folder = await mkdtemp(join(tmpdir(), `${prefix}${process.pid}-`));
+    const remove = () => rm(folder, { recursive: true, force: true });
+    try {
+      return await work(folder);
+    } catch (error) {
+      // An error of a child process has no code.
+      if (!isDiskFull(error) && !errorMessage(error).startsWith('ENOSPC')) throw error;
+      await remove();
+      this.#tooFewBytes = await this.freeBytes();
+      throw fullFolder(error);
+    } finally {
+      await remove();
+    }
+  }
+
+  /** After a model did not fit, another one would be made in vain until there is more space. */
+  async problem(): Promise<TemporaryFailure | undefined> {
+    return (await this.freeBytes()) > this.#tooFewBytes + mebibyte ? undefined : fullFolder();
+  }
+}
+
+/** Removes the folders of processes that were killed. */
+export async function removeLeftFolders(): Promise<void> {
+  const startedAt = Date.now() - 1_000 * process.uptime();
+  for (const name of (await readdir(tmpdir())).filter((one) => one.startsWith(prefix))) {
+    const folder = join(tmpdir(), name);
+    const pid = Number.parseInt(name.slice(prefix.length), 10);
+    // In a container, processes have the same ids after each start.
+    const isLeft = pid === process.pid ? (await stat(folder)).ctimeMs < startedAt : !isRunning(pid);
+    if (isLeft) await rm(folder, { recursive: true, force: true });
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    // EPERM: it runs as another user.
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}
