@@ -113,15 +113,15 @@ module.exports = {
       'parts',
       'server-context',
       ['serve', 'admin'],
-      'cluster',
+      ['cluster', 'foreign'],
       'edges',
       'index',
     ]),
     {
       name: `${server}: core does not import edges`,
       severity: 'error',
-      from: { path: `^${server}/`, pathNot: [tests, `^${server}/(cluster/|(edges|index)\\.ts$)`] },
-      to: { path: `^${server}/cluster/` },
+      from: { path: `^${server}/`, pathNot: [tests, `^${server}/(cluster/|foreign/|(edges|index)\\.ts$)`] },
+      to: { path: `^${server}/(cluster|foreign)/` },
     },
     {
       name: `${server}: only cluster/ knows PostgreSQL and S3`,

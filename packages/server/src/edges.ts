@@ -4,14 +4,17 @@ import { isPostgresUrl } from './cluster/postgres/connections.js';
 import { postgres } from './cluster/postgres/postgres.js';
 import { openBucket } from './cluster/s3/file-stores.js';
 import { sqlite } from './data/db/sqlite.js';
-import { type Edges, openFolders } from './data/installation/edges.js';
+import { openFolders } from './data/installation/edges.js';
+import { compatibleRoutes } from './foreign/compatible.js';
+import type { ServerEdges } from './serve.js';
 
-/** This is the composition root. Apart from index.ts, no other module imports both the core and cluster/. */
-export const edges: Edges = {
+/** This is the composition root. Apart from index.ts, no other module imports both the core and cluster/ or foreign/. */
+export const edges: ServerEdges = {
   databaseAt: (location) => (isPostgresUrl(location) ? postgres : sqlite),
   async openFileStores(dirs, config) {
     const bucket = parseS3Url(dirs.assets);
     return bucket ? openBucket(dirs.assets, bucket, config) : openFolders(dirs);
   },
   claimLocation,
+  foreignRoutes: compatibleRoutes,
 };

@@ -26,6 +26,7 @@ import {
 import { createContext, type ServerContext } from './server-context.js';
 import { createApp } from './web/app.js';
 import { createHttpServer } from './web/guards/http-server.js';
+import type { RouteGroup } from './web/mount.js';
 import type { Services } from './web/routes/services.js';
 import { startHousekeeping } from './work/housekeeping.js';
 import type { RunnerDevice } from './work/runner/runner.js';
@@ -65,13 +66,19 @@ export interface Server {
   close(options?: { graceMs?: number }): Promise<void>;
 }
 
+/** What the composition root supplies to a server. */
+export interface ServerEdges extends Edges {
+  /** Returns the routes of other servers, which `--compat` adds. */
+  foreignRoutes(services: Services): readonly RouteGroup<'key'>[];
+}
+
 /**
  * Starts the whole service: database, first account, HTTP, runners, webhooks. When it accepts jobs, writes
  * `gen3d is listening on http://HOST:PORT` to stdout and resolves.
  * @throws {RunnerStartError} when the engine cannot be opened; a system error when the port is not available
  * @throws {ConfigError} if a store cannot be used, or another server uses the data directory of a SQLite database
  */
-export async function serve(edges: Edges, config: Config, options: ServeOptions = {}): Promise<Server> {
+export async function serve(edges: ServerEdges, config: Config, options: ServeOptions = {}): Promise<Server> {
   const { log = createLog(config), stdout = process.stdout, reloadConfig, fileTimeoutMs } = options;
   for (const warning of unknownVariables()) log.warn(warning);
   const parts = new Parts(log);
@@ -81,7 +88,7 @@ export async function serve(edges: Edges, config: Config, options: ServeOptions 
     const { state, children, services } = context;
     await parts.start(closeDispatcher(context));
     const sandbox = await openFiles(edges, context, options);
-    const http = await parts.start(openHttp(context, sandbox));
+    const http = await parts.start(openHttp(edges, context, sandbox));
     await parts.start(openMetricsPort(services));
     await publishRates(store.db, config.rates ?? {});
     const { device } = await parts.start(startWork(context));
@@ -156,11 +163,13 @@ interface Http extends Started {
 
 /** Listens. Until the server is ready, only some routes respond. */
 async function openHttp(
+  edges: ServerEdges,
   { config, log, store, state, assetsUrl, services }: ServerContext,
   sandbox: Services['sandbox'],
 ): Promise<Http> {
   const assetsFolder = state.bucketUrl === undefined ? store.dirs.assets : undefined;
-  const http = createHttpServer(createApp({ ...services, sandbox, assetsFolder }));
+  const forRoutes = { ...services, sandbox, assetsFolder };
+  const http = createHttpServer(createApp(forRoutes, config.compat ? edges.foreignRoutes(forRoutes) : []));
   const port = await listen(http, config.host, config.port);
   const address = localUrl(config.host, port);
   state.url = config.publicUrl ?? address;

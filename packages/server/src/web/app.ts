@@ -19,10 +19,9 @@ import { requestLog } from './guards/request-log.js';
 import { securityHeaders } from './guards/security-headers.js';
 import { admit, holdByAddress } from './guards/shares.js';
 import { type Metrics, metricsText } from './metrics.js';
-import { type Guards, mount } from './mount.js';
+import { type Guards, mount, type RouteGroup } from './mount.js';
 import { assetRoutes, movedAssetRoutes } from './routes/assets.js';
 import { balanceRoutes } from './routes/balance.js';
-import { compatibleModels, compatiblePaths, compatibleRoutes } from './routes/compatible.js';
 import { accountEventRoutes } from './routes/events.js';
 import { galleryRoutes } from './routes/gallery.js';
 import { health, readiness } from './routes/health.js';
@@ -33,8 +32,11 @@ import { webhookEndpointRoutes } from './routes/webhook-endpoint.js';
 /** A group with one route. */
 const page = (handler: RequestHandler): Router => Router().get('/', handler);
 
-/** Creates the app with all routes. The contract sets their order: a request is not examined before its key. */
-export function createApp(services: Services): Express {
+/**
+ * Creates the app with all routes. The contract sets their order: a request is not examined before its key.
+ * @param foreign routes of other servers, for callers with a key
+ */
+export function createApp(services: Services, foreign: readonly RouteGroup<'key'>[]): Express {
   const { config, metrics, log, db, shares, assetsFolder, assetsUrl } = services;
   const app = express();
   app.disable('x-powered-by');
@@ -88,12 +90,7 @@ export function createApp(services: Services): Express {
     ...dashboardRoutes(services, dashboardLimit),
     ...pageRoutes(services),
     { at: '/v1/jobs', who: 'key', routes: jobRoutes(services) },
-    ...(config.compat
-      ? [
-          { at: compatiblePaths, who: 'key' as const, routes: compatibleRoutes(services) },
-          { at: ['/v1/models', '/api/v1/models'], who: 'key' as const, routes: compatibleModels(services) },
-        ]
-      : []),
+    ...foreign,
     { at: '/gen3d/jobs', who: 'key', routes: galleryRoutes(services) },
     { at: '/gen3d/events', who: 'key', routes: accountEventRoutes(services) },
     { at: '/v1/balance', who: 'key', routes: balanceRoutes(services) },

@@ -6,7 +6,6 @@ import { isS3Url } from '../../base/s3-url.js';
 import { keysInFile, keysOf, type ServerKeys, textOf } from '../../base/server-key.js';
 import type { Config } from '../../config.js';
 import { FolderAssetStore } from '../../data/assets/folder-store.js';
-import type { Db } from '../../data/db/database.js';
 import { migrate, openDatabase } from '../../data/db/open.js';
 import type { Tables } from '../../data/db/tables.js';
 import { transaction } from '../../data/db/transaction.js';

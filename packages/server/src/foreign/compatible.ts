@@ -4,24 +4,22 @@ import { pipeline } from 'node:stream/promises';
 import { type CreateJobRequest, isTerminal, jobType, parseCreateJobRequest, sniffFileType } from '@gen3d/schema';
 import { type Request, type Response, Router } from 'express';
 import { z } from 'zod';
-import { nextTurn } from '../../base/next-turn.js';
-import { findTask, releaseKey } from '../../data/jobs/job-store.js';
-import { assetUrl, type TaskRow } from '../../data/jobs/task.js';
-import { modelBundle } from '../../work/bundles.js';
-import { HttpError, noSuch, sendJson, validated } from '../answers/responses.js';
-import { callerOf } from '../guards/auth.js';
-import { imageBody, jsonBody, releaseBody } from '../guards/json-body.js';
-import { admissionOf, hold, inTurn } from '../guards/shares.js';
-import { acceptJob, type JobCreation, repeatKey } from './jobs.js';
-import type { Services } from './services.js';
+import { nextTurn } from '../base/next-turn.js';
+import { findTask, releaseKey } from '../data/jobs/job-store.js';
+import { assetUrl, type TaskRow } from '../data/jobs/task.js';
+import { HttpError, noSuch, sendJson, validated } from '../web/answers/responses.js';
+import { callerOf } from '../web/guards/auth.js';
+import { imageBody, jsonBody, releaseBody } from '../web/guards/json-body.js';
+import { admissionOf, hold, inTurn } from '../web/guards/shares.js';
+import type { RouteGroup } from '../web/mount.js';
+import { acceptJob, type JobCreation, repeatKey } from '../web/routes/jobs.js';
+import type { Services } from '../web/routes/services.js';
+import { modelBundle } from '../work/bundles.js';
 
 /** A waiting request looks at its job at least this often, in case a notification was lost. */
 const maxPauseMs = 30_000;
 
 type Dependencies = JobCreation & Pick<Services, 'assetsUrl' | 'runners' | 'eventFeed' | 'files' | 'shares'>;
-
-/** The paths of other servers. Without a version it is LocalAI's, whose responses are JSON unless asked otherwise. */
-export const compatiblePaths = ['/3d/generations', '/v1/3d/generations', '/api/v1/3d/generations'];
 
 const Image = z.string().nullish();
 const Sides = z.strictObject({ front: Image, left: Image, back: Image, right: Image });
@@ -60,12 +58,22 @@ function imageUrl(image: string): string {
   return `data:image/${sniffFileType(Buffer.from(image.slice(0, 1_024), 'base64')) ?? 'png'};base64,${image}`;
 }
 
+/** Returns the routes of other servers for local models: docs/compatible-route.md. */
+export const compatibleRoutes = (services: Dependencies): readonly RouteGroup<'key'>[] => [
+  // Without a version it is LocalAI's path, whose responses are JSON unless asked otherwise.
+  {
+    at: ['/3d/generations', '/v1/3d/generations', '/api/v1/3d/generations'],
+    who: 'key',
+    routes: generationRoutes(services),
+  },
+  { at: ['/v1/models', '/api/v1/models'], who: 'key', routes: modelRoutes(services) },
+];
+
 /**
- * Serves the routes of other servers for local models (docs/compatible-route.md). A request creates a job as `/v1/jobs`
- * does, with the same limits and errors, and is answered when the job is finished. If the connection ends, the job
- * continues, and the account's list has its model.
+ * A request creates a job as `/v1/jobs` does, with the same limits and errors, and is answered when the job is finished.
+ * If the connection ends, the job continues, and the account's list has its model.
  */
-export function compatibleRoutes(services: Dependencies): Router {
+function generationRoutes(services: Dependencies): Router {
   const { db } = services;
   const router = Router();
   const [readImage, readJson] = [imageBody(services), jsonBody(services)];
@@ -245,7 +253,7 @@ function generationOf({ assetsUrl, runners }: Dependencies, task: TaskRow) {
 }
 
 /** Lists the bundle that makes the models, which is how clients of other servers find one. */
-export function compatibleModels({ runners }: Pick<Services, 'runners'>): Router {
+function modelRoutes({ runners }: Pick<Services, 'runners'>): Router {
   return Router().get('/', (_request, response) => {
     const model = { id: modelBundle(runners), object: 'model', owned_by: 'gen3d', capabilities: ['3d'] };
     sendJson(response, 200, { object: 'list', data: [model] });
