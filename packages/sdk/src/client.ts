@@ -6,7 +6,6 @@ import { AuthenticationError, InvalidRequestError, RequestTimeoutError, WaitTime
 import { type EventsOptions, readEvents } from './event-stream.js';
 import type { ImageInput } from './image-input.js';
 import { type CreateJobParams, Jobs } from './jobs.js';
-import { parseUrl } from './parse-url.js';
 import { isUrl } from './realms.js';
 import { expectBody } from './response-bodies.js';
 import type { Sharp } from './sharp.js';
@@ -204,7 +203,7 @@ function assetUrl({ task_id, status, model_urls, thumbnail_url }: Task, asset: '
 }
 
 function normalizeBaseUrl(baseUrl: string): string {
-  const url = parseUrl(baseUrl);
+  const url = URL.canParse(baseUrl) ? new URL(baseUrl) : undefined;
   if (!url || !/^https?:$/.test(url.protocol)) {
     throw new InvalidRequestError(
       'invalid_request',

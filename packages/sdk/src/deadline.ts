@@ -33,37 +33,19 @@ export async function withDeadline<T>(
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const limitMs = timerMs(timeoutMs);
-  if (signal?.aborted) throw signal.reason;
-  // AbortSignal.any is missing in Safari before 17.4, Chrome before 116 and Firefox before 124.
-  const controller = new AbortController();
-  const expire = () => controller.abort(timeoutError(timeoutMs));
-  const timer = limitMs === false ? undefined : setTimeout(expire, limitMs);
-  const removeListener = signal && onAbort(signal, () => controller.abort(signal.reason));
+  signal?.throwIfAborted();
+  const deadline = new AbortController();
+  const timer = limitMs === false ? undefined : setTimeout(() => deadline.abort(timeoutError(timeoutMs)), limitMs);
+  const either = signal ? AbortSignal.any([signal, deadline.signal]) : deadline.signal;
   try {
-    return await abortable(work(controller.signal), controller.signal);
+    return await abortable(work(either), either);
   } finally {
     clearTimeout(timer);
-    removeListener?.();
   }
-}
-
-const callbacks = new WeakMap<AbortSignal, Set<() => void>>();
-
-/** Listens once per signal, because Node warns of a leak if more than ten parallel calls listen to one. */
-function onAbort(signal: AbortSignal, callback: () => void): () => void {
-  let all = callbacks.get(signal);
-  if (!all) {
-    const added = new Set<() => void>();
-    signal.addEventListener('abort', () => added.forEach((call) => void call()), { once: true });
-    callbacks.set(signal, added);
-    all = added;
-  }
-  all.add(callback);
-  return () => all.delete(callback);
 }
 
 /** Rejects as soon as the signal aborts. */
-function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+export function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason);
     if (signal.aborted) abort();

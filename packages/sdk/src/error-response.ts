@@ -10,17 +10,17 @@ import {
   RateLimitError,
   ServerError,
 } from './errors.js';
-import { foreignResponse, type RequestFacts, redirectError } from './foreign-response.js';
+import { foreignResponse, redirectError } from './foreign-response.js';
 
 /**
  * Converts a response with an error status to an error. `error.code` in the body selects the class; without a code, the
  * status does.
  */
-export async function errorFrom(response: Response, request: RequestFacts): Promise<Gen3dError> {
+export async function errorFrom(response: Response, url: string): Promise<Gen3dError> {
   const details = detailsOf(response);
   const { status } = details;
   if (response.type === 'opaqueredirect' || (status >= 300 && status < 400)) {
-    return redirectError(request.url, response.headers.get('location'), details);
+    return redirectError(url, response.headers.get('location'), details);
   }
   // A proxy's HTML page is not JSON.
   const body: unknown = await response.json().catch(() => undefined);
@@ -35,7 +35,7 @@ export async function errorFrom(response: Response, request: RequestFacts): Prom
     if (isErrorBody(body)) return new RateLimitError(body.error.code, body.error.message, details);
     return new RateLimitError('rate_limited', `Too many requests or unfinished jobs. Try again ${when}`, details);
   }
-  if (!isErrorBody(body)) return foreignResponse(request, details);
+  if (!isErrorBody(body)) return foreignResponse(url, details);
   const { code, message } = body.error;
   if (code === 'insufficient_balance' && hasAmounts(body)) {
     return new InsufficientBalanceError(body.balance_usd, body.min_balance_usd, message, details);
@@ -52,7 +52,7 @@ export function fileError(response: Response, url: string): Gen3dError {
   const { status } = details;
   if (status === 429)
     return new RateLimitError('rate_limited', `${url} was requested too often. Try again later`, details);
-  if (status >= 500) return foreignResponse({ url }, details);
+  if (status >= 500) return foreignResponse(url, details);
   const message = `${url} responded with status ${status}. Check that the server's assets still contain this file, and are public`;
   return status === 404
     ? new NotFoundError('not_found', message, details)

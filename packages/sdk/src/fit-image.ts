@@ -38,7 +38,7 @@ type Fit = (image: Blob, options: FitOptions) => Promise<Blob | undefined>;
  * @throws {InvalidRequestError} if sharp is not the function that the package exports
  */
 export async function imageFitter(givenSharp?: Sharp): Promise<Fit | undefined> {
-  if (!givenSharp && typeof createImageBitmap === 'function' && newCanvas !== undefined) return fitWithCanvas;
+  if (!givenSharp && typeof OffscreenCanvas === 'function') return fitWithCanvas;
   const sharp = requireSharp(givenSharp ?? (await loadSharp()));
   return sharp && ((image, options) => fitWithSharp(sharp, image, options));
 }
@@ -54,42 +54,22 @@ async function firstThatFits(
   return undefined;
 }
 
-type Canvas = OffscreenCanvas | HTMLCanvasElement;
-
-// Safari has OffscreenCanvas from version 16.4.
-const newCanvas: ((width: number, height: number) => Canvas) | undefined =
-  typeof OffscreenCanvas === 'function'
-    ? (width, height) => new OffscreenCanvas(width, height)
-    : typeof document === 'object'
-      ? (width, height) => Object.assign(document.createElement('canvas'), { width, height })
-      : undefined;
-
 async function fitWithCanvas(
   image: Blob,
   { type, maxSide = maxUsefulSide, maxBytes, decode = (image) => createImageBitmap(image) }: FitOptions,
 ): Promise<Blob | undefined> {
   const bitmap = (await decode(image)) as ImageBitmap;
   const scale = Math.min(1, maxSide / Math.max(bitmap.width, bitmap.height));
-  const canvas = newCanvas?.(
-    Math.max(1, Math.round(bitmap.width * scale)),
-    Math.max(1, Math.round(bitmap.height * scale)),
-  );
-  const context = canvas?.getContext('2d') as CanvasRenderingContext2D | OffscreenCanvasRenderingContext2D | null;
-  if (!canvas || !context) throw new Error('This browser has no 2D canvas');
+  const [width, height] = [bitmap.width, bitmap.height].map((side) => Math.max(1, Math.round(side * scale)));
+  const canvas = new OffscreenCanvas(width!, height!);
+  const context = canvas.getContext('2d');
+  if (!context) throw new Error('This browser has no 2D canvas');
   context.imageSmoothingQuality = 'high';
   context.drawImage(bitmap, 0, 0, canvas.width, canvas.height);
   bitmap.close();
-  const encode = (mediaType: string) => firstThatFits((quality) => encodeCanvas(canvas, mediaType, quality), maxBytes);
+  const encode = (type: string) => firstThatFits((quality) => canvas.convertToBlob({ type, quality }), maxBytes);
   // Safari writes PNG instead of WebP, which may be too large.
   return (type === 'jpeg' ? undefined : await encode('image/webp')) ?? encode('image/jpeg');
-}
-
-async function encodeCanvas(canvas: Canvas, type: string, quality: number): Promise<Blob> {
-  const blob = await ('convertToBlob' in canvas
-    ? canvas.convertToBlob({ type, quality })
-    : new Promise<Blob | null>((resolve) => canvas.toBlob(resolve, type, quality)));
-  if (!blob) throw new Error('The image is too large for the canvas of this browser');
-  return blob;
 }
 
 async function fitWithSharp(

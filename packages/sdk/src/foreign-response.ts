@@ -7,43 +7,29 @@ import {
   RedirectError,
   ServerError,
 } from './errors.js';
-import { parseUrl } from './parse-url.js';
 import { codeOf, messageOf } from './realms.js';
 
 // Says what it means if something between this client and the server responds, or if nothing does: a proxy, a sign-in
 // page, another kind of server, TLS on one side only. All such sentences are here, each with what to do.
 
-/** The request that the sentences are about. */
-export interface RequestFacts {
-  readonly url: string;
-  /** The size of the request's body in bytes. */
-  readonly bodyBytes?: number | undefined;
-}
+/** What a status of a proxy means, with what to do. */
+const proxyProblems: Readonly<Record<number, string>> = {
+  // The limit of gen3d's own server is in docs/contract.md.
+  413: 'a proxy refuses requests of this size. Raise its limit to 8 MiB (in nginx: client_max_body_size 8m), or send a smaller image',
+  431: 'a proxy refuses the headers as too large. Raise its limit, or use a shorter label',
+  502: 'a proxy does not reach the gen3d server behind it. Check that the server runs, or wait until it has started',
+  503: 'a proxy says that the gen3d server behind it is not available. Try again later',
+  504: 'a proxy waited too long for the gen3d server behind it. Try again, or raise the time limit of the proxy',
+  511: 'this network asks for a sign-in. Open any page in a browser, sign in, and try again',
+};
 
-/** Says what a status means that a proxy sends, with what to do. Cloudflare's 521 to 527 mean the same as 502, except 524. */
-function proxyProblem(status: number, bodyBytes: number | undefined): string | undefined {
-  if (status === 413) {
-    // The limit of gen3d's own server is in docs/contract.md.
-    const size = bodyBytes === undefined ? 'this size' : `${(bodyBytes / 1024 ** 2).toFixed(1)} MiB`;
-    return `a proxy refuses requests of ${size}. Raise its limit to 8 MiB (in nginx: client_max_body_size 8m), or send a smaller image`;
-  }
-  if (status === 431) return 'a proxy refuses the headers as too large. Raise its limit, or use a shorter label';
-  if (status === 503) return 'a proxy says that the gen3d server behind it is not available. Try again later';
-  if (status === 504 || status === 524)
-    return 'a proxy waited too long for the gen3d server behind it. Try again, or raise the time limit of the proxy';
-  if (status === 511) return 'this network asks for a sign-in. Open any page in a browser, sign in, and try again';
-  if (status === 502 || (status >= 521 && status <= 527))
-    return 'a proxy does not reach the gen3d server behind it. Check that the server runs, or wait until it has started';
-  return undefined;
-}
+/** Cloudflare's 521 to 527 mean the same as 502, except 524. */
+const standardStatus = (status: number) => (status === 524 ? 504 : status >= 521 && status <= 527 ? 502 : status);
 
 /** Converts a response without the body of an API error to an error. */
-export function foreignResponse(
-  { url, bodyBytes }: RequestFacts,
-  details: Gen3dErrorDetails & { readonly status: number },
-): Gen3dError {
+export function foreignResponse(url: string, details: Gen3dErrorDetails & { readonly status: number }): Gen3dError {
   const { status } = details;
-  const problem = proxyProblem(status, bodyBytes);
+  const problem = proxyProblems[standardStatus(status)];
   const response = `${new URL(url).origin} responded with status ${status}`;
   if (status >= 500) return new ServerError('internal_error', problem ? `${response}: ${problem}` : response, details);
   if (problem) return new Gen3dError('invalid_response', `${response}: ${problem}`, details);
@@ -62,7 +48,7 @@ export function foreignResponse(
 export function redirectError(url: string, location: string | null, details: Gen3dErrorDetails): RedirectError {
   const refused = (message: string, baseUrl?: string) => new RedirectError(message, baseUrl, details);
   const from = new URL(url);
-  const to = location ? parseUrl(location, url) : undefined;
+  const to = location && URL.canParse(location, url) ? new URL(location, url) : undefined;
   if (!to) return refused(`${from.origin} redirects to another address. Use that address as the base URL`);
   if (to.href === from.href)
     return refused(

@@ -13,7 +13,6 @@ import { InvalidRequestError } from './errors.js';
 import { type Bitmap, FloatingPointError, imageFitter, maxSourceBytes } from './fit-image.js';
 import { loadLibheif } from './heic.js';
 import { PackageLoadError } from './optional-package.js';
-import { parseUrl } from './parse-url.js';
 import { bytesIn, codeOf, isBlob, isUrl, isWebStream, messageOf, readBlob, tagOf } from './realms.js';
 import { chunksOf, readAll } from './response-bodies.js';
 import type { Sharp } from './sharp.js';
@@ -57,9 +56,8 @@ export async function readImage(image: ImageInput, sharp?: Sharp): Promise<strin
       throw invalid('image is base64 text. Pass its bytes, or a data URI: data:image/jpeg;base64,…');
     }
     if (/^file:\/\//i.test(image)) {
-      const url = parseUrl(image);
-      if (!url) throw invalid(`${image} is not a valid file URL. Pass the path of the file`);
-      return inlineFile(url);
+      if (!URL.canParse(image)) throw invalid(`${image} is not a valid file URL. Pass the path of the file`);
+      return inlineFile(new URL(image));
     }
     return /^[a-z][a-z0-9+.-]*:\/\//i.test(image) ? remote(image) : inlineFile(image);
   }
@@ -220,7 +218,7 @@ function requireReadable(name: string, size: number): void {
 }
 
 function remote(url: string): string {
-  if (/^https?:/i.test(url) && parseUrl(url)) return url;
+  if (/^https?:/i.test(url) && URL.canParse(url)) return url;
   throw invalid(`${url} is not an http(s) URL`);
 }
 

@@ -1,21 +1,10 @@
+import { abortable } from './deadline.js';
+
 /** Resolves after `ms`, or with `early`. Rejects with the signal's reason when it aborts. */
-export function sleep(ms: number, signal: AbortSignal, early?: Promise<void>): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const end = () => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', abort);
-    };
-    const abort = () => {
-      end();
-      reject(signal.reason);
-    };
-    const wake = () => {
-      end();
-      resolve();
-    };
-    const timer = setTimeout(wake, ms);
-    if (signal.aborted) return abort();
-    signal.addEventListener('abort', abort, { once: true });
-    void early?.then(wake);
+export async function sleep(ms: number, signal: AbortSignal, early?: Promise<void>): Promise<void> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const elapsed = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms);
   });
+  await abortable(Promise.race(early ? [elapsed, early] : [elapsed]), signal).finally(() => clearTimeout(timer));
 }

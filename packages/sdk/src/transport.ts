@@ -17,7 +17,6 @@ import {
   ServerError,
 } from './errors.js';
 import { connectionError } from './foreign-response.js';
-import { chunksOf, readAll } from './response-bodies.js';
 
 // Sends requests with ky, so that callers need no retry loop. A request is retried after a 429, a 5xx or a broken
 // connection, unless repeating it could do something twice. Creating a job is safe, because all attempts carry the same
@@ -71,11 +70,6 @@ const firstPauseMs = 500;
 const firstProxyPauseMs = 2_000;
 const maxPauseMs = 8_000;
 
-const mebibyte = 1024 ** 2;
-// No server with this API sends a longer body. The API's models have at most 64 MiB.
-const maxJsonBytes = 16 * mebibyte;
-const maxFileBytes = 512 * mebibyte;
-
 const eventStream = 'text/event-stream';
 
 /** Sends the requests of all resources: adds the API key, retries, applies timeouts, and turns failures into errors. */
@@ -86,10 +80,8 @@ export class Transport {
   readonly #asApi: Options;
 
   constructor(options: TransportOptions) {
-    const beforeError: BeforeErrorHook = async ({ request, options: { body }, response }) => {
-      const { url } = request;
-      if (!isApiRequest(request)) throw fileError(response, url);
-      throw await errorFrom(response, { url, bodyBytes: (body as string | undefined)?.length });
+    const beforeError: BeforeErrorHook = async ({ request: { url, headers }, response }) => {
+      throw headers.has('authorization') ? await errorFrom(response, url) : fileError(response, url);
     };
     this.#options = options;
     this.#ky = ky.create({
@@ -184,8 +176,6 @@ export class Transport {
   }
 }
 
-const isApiRequest = ({ headers }: Request) => headers.has('authorization');
-
 /**
  * Adapts a `fetch` to ky, so that a custom one gets a URL and plain options. Reads the body of the response, too: a
  * connection that breaks in the middle of it is a failed attempt, and the time limit of an attempt includes it.
@@ -199,14 +189,8 @@ function sendWith(fetch: Fetch): Fetch {
     let response: Response | undefined;
     try {
       response = await fetch(url, { method, redirect, signal, headers, ...(content && { body: content }) });
-      const { status, statusText, body } = response;
-      if (!body || (response.ok && headers.accept === eventStream)) return response;
-      const maxBytes = isApiRequest(request) ? maxJsonBytes : maxFileBytes;
-      const details = { status, requestId: requestId(response) };
-      const problem = `${url} responded with more than ${maxBytes / mebibyte} MiB. Check that it is the URL of a gen3d server`;
-      const tooLarge = () => new Gen3dError('invalid_response', problem, details);
-      const complete = await readAll(chunksOf(body), maxBytes, tooLarge);
-      return new Response(complete, { status, statusText, headers: response.headers });
+      if (!response.body || (response.ok && headers.accept === eventStream)) return response;
+      return new Response(await response.arrayBuffer(), response);
     } catch (error) {
       throw connectionError(url, error, response !== undefined);
     }

@@ -1,5 +1,5 @@
 import { HttpResponse, http } from 'msw';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { ConnectionError, RateLimitError, RequestTimeoutError, ServerError } from '../src/index.js';
 import { client, jobId, jpeg, misbehavingServer, origin, succeeded, task } from './server.js';
 
@@ -204,36 +204,14 @@ function brokenStream(start: string): ReadableStream<Uint8Array> {
   });
 }
 
-test.each([
-  ['an endless JSON body', 16, (gen3d: ReturnType<typeof client>) => gen3d.balance.retrieve()],
-  ['an endless file', 512, (gen3d: ReturnType<typeof client>) => gen3d.download(`${origin}/assets/model.glb`)],
-])('%s is read up to a limit, then canceled and not requested again', async (_, limit, call) => {
-  const mebibyte = new Uint8Array(1024 ** 2);
-  let requests = 0;
-  let sent = 0;
-  let isCanceled = false;
-  const fetch = async () => {
-    requests += 1;
-    const pull = (controller: ReadableStreamDefaultController) => {
-      sent += 1;
-      controller.enqueue(mebibyte);
-    };
-    const cancel = () => {
-      isCanceled = true;
-    };
-    return new Response(new ReadableStream({ pull, cancel }, { highWaterMark: 0 }));
-  };
-  const error = await errorOf(call(client({ fetch })));
-  expect(error).toMatchObject({ code: 'invalid_response', status: 200 });
-  expect((error as Error).message).toContain(` responded with more than ${limit} MiB. Check`);
-  expect({ requests, sent, isCanceled }).toEqual({ requests: 1, sent: limit + 1, isCanceled: true });
-});
-
-test('one signal for 40 parallel calls has one listener, so Node does not warn of a leak', async () => {
+test('one signal for 40 parallel calls makes Node warn of no leak', async () => {
   serve('get', job, () => HttpResponse.json(task()));
+  const warnings: Error[] = [];
+  const warn = (warning: Error) => warnings.push(warning);
+  process.on('warning', warn);
+  onTestFinished(() => void process.off('warning', warn));
   const { signal } = new AbortController();
-  const added = vi.spyOn(signal, 'addEventListener');
   const gen3d = client();
   await Promise.all(Array.from({ length: 40 }, () => gen3d.jobs.retrieve(jobId, { signal })));
-  expect(added).toHaveBeenCalledTimes(1);
+  expect(warnings).toEqual([]);
 });
