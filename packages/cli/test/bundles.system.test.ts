@@ -164,16 +164,13 @@ describe('models pull of a published checkpoint', () => {
     expect(await gen3d(['models', 'verify', 'ball'])).toMatchObject({ code: 0 });
   });
 
-  test('uses a local file, and rejects other weights without --allow-other-weights', async () => {
+  test('uses a local file, and rejects other weights', async () => {
     const { checkpoint, env } = await catalog((_, __, response) => response.writeHead(500).end() && true);
     expect(await gen3d(['models', 'pull', 'ball', '--from', checkpoint], { env })).toMatchObject({ code: 0 });
     await writeFile(checkpoint, (await readFile(checkpoint)).fill(1, 2000, 2001));
     await removeBundle('ball');
     const rejected = await gen3d(['models', 'pull', 'ball', '--from', checkpoint], { env });
     expect(rejected).toMatchObject({ code: 1, stderr: expect.stringContaining('is not the published file: SHA-256') });
-    const allowed = await gen3d(['models', 'pull', 'ball', '--from', checkpoint, '--allow-other-weights'], { env });
-    expect(allowed.stderr).toContain('weights: unknown: not the published weights (MIT)');
-    expect((await gen3d(['doctor'], { env })).stdout).toMatch(/A ball with other weights/);
   });
 });
 

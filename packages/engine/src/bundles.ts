@@ -34,4 +34,4 @@ export { modelDirs, pulledModelsDir } from './bundle/model-dirs.js';
 export { assumedSpeed, flopsOf, measuredSpeed } from './device/cpu-speed.js';
 export { meshDefaults } from './mesh-defaults.js';
 export { inspectNativeParts, type NativePart } from './native-parts.js';
-export { fromFloat16, toFloat16 } from './network/float16.js';
+export { toFloat16 } from './network/float16.js';

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { findBundle, testBundle, verifyBundle } from '@gen3d/engine';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { OnnxWeights } from '../../engine/src/bundle/onnx.fixture.js';
 import { ComputeDevice } from '../../engine/src/network/compute-device.js';
 import { runBundle } from '../../engine/src/parity-run.js';
 import { type PullOptions, type PullRequirements, pullBundle } from './pull.js';
@@ -17,6 +18,7 @@ let pulled: string;
 let server: Server;
 let ball: BallSkeleton;
 let requests: string[];
+let origin: string;
 
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'gen3d-skeleton-'));
@@ -27,7 +29,8 @@ beforeEach(async () => {
     response.end(await readFile(join(folder, request.url!)));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  ball = await writeBallSkeleton(folder, `http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  ball = await writeBallSkeleton(folder, origin);
 });
 afterEach(async () => {
   server.closeAllConnections();
@@ -51,7 +54,7 @@ test('a checkpoint becomes a bundle whose graphs refer to the unchanged publishe
   const files = ['NOTICE.md', 'ball.safetensors', 'decoder.onnx', 'encoder.onnx', 'manifest.json', 'verified.json'];
   expect((await readdir(bundle.directory)).sort()).toEqual(files);
   expect(await readFile(join(bundle.directory, 'ball.safetensors'))).toEqual(await readFile(ball.checkpoint));
-  expect(bundle.manifest.origin).toMatchObject({ published: true, precision: 'fp32' });
+  expect(bundle.manifest.origin).toMatchObject({ precision: 'fp32' });
   const planes = ball.weights.find(({ name }) => name === 'planes')!;
   expect(await sceneCodes()).toEqual(planes.data);
   expect(requests).toEqual(['/ball.safetensors']);
@@ -156,51 +159,40 @@ describe('a file on this machine', () => {
     expect(await left({ from: ball.checkpoint })).toEqual([]);
     expect(await left({})).toEqual(['.ball.pull']);
   });
+  test('is refused if it is a folder, and nothing is copied', async () => {
+    await expect(pull({ from: folder })).rejects.toThrow(`${folder} is not a file`);
+    await expect(readdir(pulled)).rejects.toThrow('ENOENT');
+  });
+});
 
-  test('may have other weights if allowed, and the bundle is marked so', async () => {
-    const other = join(folder, 'my tune.safetensors');
-    await writeFile(
-      other,
-      safetensors(ball.weights.map((weight) => ({ ...weight, data: weight.data.slice().fill(0.1 as never) }))),
-    );
-    const { manifest } = await pull({ from: other, allowOtherWeights: true });
-    expect(manifest.title).toBe('A ball with other weights');
-    expect(manifest.license.weights.license).toBe('unknown: not the published weights (MIT)');
-    expect(manifest.origin).toMatchObject({ published: false, checkpoint: { name: 'checkpoint.safetensors' } });
+describe('a published file', () => {
+  const publish = (file: (weights: readonly OnnxWeights[]) => Buffer) => writeBallSkeleton(folder, origin, file);
+
+  test('of other shapes than those of the network is refused', async () => {
+    await publish((weights) => safetensors(weights.map((weight) => ({ ...weight, shape: [weight.data.length] }))));
+    await expect(pull()).rejects.toThrow('tensor "planes" has the shape [6144], the network needs [1, 3, 2, 32, 32]');
+    await publish((weights) => safetensors(weights.slice(1)));
+    await expect(pull()).rejects.toThrow('has no tensor "planes"');
   });
 
-  test('is refused if it has other shapes, even if other weights are allowed', async () => {
-    const other = join(folder, 'other.safetensors');
-    await writeFile(other, safetensors(ball.weights.map((weight) => ({ ...weight, shape: [weight.data.length] }))));
-    await expect(pull({ from: other, allowOtherWeights: true })).rejects.toThrow(
-      'tensor "planes" has the shape [6144], the network needs [1, 3, 2, 32, 32]',
-    );
-    await writeFile(other, safetensors(ball.weights.slice(1)));
-    await expect(pull({ from: other, allowOtherWeights: true })).rejects.toThrow('has no tensor "planes"');
-  });
-
-  test('fails the test of the bundle if its values are not numbers', async () => {
-    const other = join(folder, 'other.safetensors');
+  test('whose values are not numbers fails the test of the bundle', async () => {
     const data = (length: number) => new Float32Array(length).fill(Number.NaN);
-    await writeFile(other, safetensors(ball.weights.map((weight) => ({ ...weight, data: data(weight.data.length) }))));
-    await expect(pull({ from: other, allowOtherWeights: true })).rejects.toThrow(/ball failed its self-test: output/);
+    await publish((weights) => safetensors(weights.map((weight) => ({ ...weight, data: data(weight.data.length) }))));
+    await expect(pull()).rejects.toThrow(/ball failed its self-test: output/);
     expect(await readdir(pulled)).toEqual([]);
   });
 
-  test('is named in the error if it is not a checkpoint, and nothing is copied', async () => {
-    const photo = join(folder, 'photo.safetensors');
-    await writeFile(photo, Buffer.alloc(5000));
-    await expect(pull({ from: photo, allowOtherWeights: true })).rejects.toThrow(
-      `${photo} cannot be used: it is neither a safetensors file nor a PyTorch checkpoint`,
+  test('that is not a checkpoint is named in the error', async () => {
+    await publish(() => Buffer.alloc(5000));
+    await expect(pull()).rejects.toThrow(
+      /ball\.safetensors cannot be used: it is neither a safetensors file nor a PyTorch checkpoint/,
     );
-    await expect(pull({ from: folder, allowOtherWeights: true })).rejects.toThrow(`${folder} is not a file`);
-    await expect(readdir(pulled)).rejects.toThrow('ENOENT');
+    expect(await readdir(pulled)).toEqual([]);
   });
 
-  test('is copied with alignment if its values are not aligned', async () => {
-    const other = join(folder, 'other.safetensors');
-    await writeFile(other, safetensors(ball.weights, 3));
-    const bundle = await pull({ from: other, allowOtherWeights: true });
+  test('whose values are not aligned is copied with alignment', async () => {
+    await publish((weights) => safetensors(weights, 3));
+    const bundle = await pull();
     expect((await readdir(bundle.directory)).sort()).toEqual([
       'NOTICE.md',
       'decoder.onnx',
@@ -211,13 +203,6 @@ describe('a file on this machine', () => {
     ]);
     expect(await sceneCodes()).toEqual(ball.weights.find(({ name }) => name === 'planes')!.data);
   });
-});
-
-test('a URL of another file is refused, even if other weights are allowed', async () => {
-  await writeFile(join(folder, 'other'), Buffer.alloc((await readFile(ball.checkpoint)).length));
-  const from = `http://127.0.0.1:${(server.address() as AddressInfo).port}/other`;
-  await expect(pull({ from })).rejects.toThrow(/Checksum mismatch for \S+other: expected/);
-  await expect(pull({ from, allowOtherWeights: true })).rejects.toThrow('give its path');
 });
 
 /** The output of the installed bundle's encoder for a test image: the stored planes. */

@@ -129,7 +129,7 @@ test('a bundle of a catalog is fetched from the URLs of its files', async () => 
 });
 
 test('a bundle without a checkpoint has no precisions', async () => {
-  const refusal = '--precision and --weights do not apply to ball, which is published as ONNX';
+  const refusal = '--precision and --from do not apply to ball, which is published as ONNX';
   await expect(pull(undefined, { checkpoint: { precision: 'fp16' } })).rejects.toThrow(refusal);
 });
 

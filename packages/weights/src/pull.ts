@@ -15,7 +15,7 @@ import { makeFolder, replaceFile, syncFolder } from '@gen3d/engine/files';
 import { type Dispatcher, EnvHttpProxyAgent } from 'undici';
 import { download, isDiskFull, reason, UnfinishedError } from './download.js';
 import { cpuMemory, requirementProblem } from './fitting-bundles.js';
-import { assemble, checkpointsOf, weightBytes } from './skeleton/assemble.js';
+import { assemble, weightBytes } from './skeleton/assemble.js';
 import { type CheckpointOptions, findSource, type Source } from './source.js';
 
 export interface PullOptions {
@@ -197,7 +197,7 @@ async function completeDraft(
   const { manifest, notice, recipe } = source;
   if (recipe) {
     const { skeleton, origin } = recipe;
-    const total = checkpointsOf(origin).reduce((sum, { size }) => sum + size, 0);
+    const total = manifest.files.reduce((sum, { size }) => sum + size, 0);
     return assemble(draft, skeleton, manifest, origin, {
       signal: options.signal,
       onProgress: (fraction) =>

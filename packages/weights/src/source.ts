@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises';
-import { extname, join } from 'node:path';
+import { join } from 'node:path';
 import {
   BundleError,
   type BundleFile,
@@ -11,7 +11,6 @@ import {
 } from '@gen3d/engine/bundles';
 import { type Dispatcher, fetch } from 'undici';
 import { type CatalogEntry, findInCatalogs } from './catalog.js';
-import { readCheckpoint } from './checkpoint/read-checkpoint.js';
 import { reason } from './download.js';
 import { readSkeleton, type Skeleton } from './skeleton/assemble.js';
 
@@ -20,12 +19,10 @@ export interface CheckpointOptions {
   /** Default fp32: the checkpoint unchanged. */
   readonly precision?: Precision | undefined;
   /**
-   * Another URL of the checkpoint, or the path of a copy of it. If there are several checkpoints: a folder that has them
-   * at the publisher's paths. Default: the publisher's URLs.
+   * The path of a copy of the checkpoint. If there are several checkpoints: a folder that has them at the publisher's
+   * paths. Default: the publisher's URLs.
    */
   readonly from?: string | undefined;
-  /** Accepts a file at `from` that is not the published one if its tensors have the same names and shapes. */
-  readonly allowOtherWeights?: boolean | undefined;
 }
 
 /** Describes where the parts of a bundle come from. */
@@ -70,9 +67,9 @@ export async function findSource(
   const source = isUrl(from)
     ? await sourceAt(from, dispatcher, signal)
     : await sourceInCatalogs(from, modelDirs, checkpoint);
-  if (!source.recipe && Object.values(checkpoint).some((value) => value !== undefined && value !== false)) {
+  if (!source.recipe && Object.values(checkpoint).some((value) => value !== undefined)) {
     throw new BundleError(
-      `--precision and --weights do not apply to ${source.manifest.name}, which is published as ONNX. Leave them out`,
+      `--precision and --from do not apply to ${source.manifest.name}, which is published as ONNX. Leave them out`,
     );
   }
   return source;
@@ -89,72 +86,60 @@ async function sourceInCatalogs(
 
   const { precision = 'fp32', from } = options;
   const parts = await readSkeleton(join(directory, skeleton.folder), manifest, skeleton.notice, precision);
-  const url = from !== undefined && isUrl(from) ? new URL(from) : undefined;
-  if (url && manifest.files.length > 1) {
-    throw new BundleError(
-      `${name} has ${manifest.files.length} checkpoints. Pass the folder that contains them, not a URL`,
-    );
-  }
-  const paths = url || from === undefined ? [] : pathsIn(from, manifest.files, urls);
-  const checkpoints: BundleFile[] = [];
-  for (const [i, file] of manifest.files.entries()) checkpoints.push(await checkpointOf(file, i, options, paths[i]));
-  const [checkpoint, ...further] = checkpoints;
+  const [checkpoint, ...further] = manifest.files;
   return {
     manifest,
-    fetched: checkpoints,
-    requestFor: url ? () => viaHub(url) : requestFor,
+    fetched: manifest.files,
+    requestFor,
     notice: undefined,
     recipe: {
       skeleton: parts,
       origin: {
         checkpoint: checkpoint!,
         ...(further.length > 0 && { furtherCheckpoints: further }),
-        published: checkpoints.every((file, i) => file === manifest.files[i]),
         precision,
         skeleton: parts.digest,
       },
-      copyFrom: new Map(checkpoints.flatMap(({ name }, i) => (paths[i] === undefined ? [] : [[name, paths[i]]]))),
+      copyFrom: from === undefined ? new Map() : await copiesIn(from, manifest.files, urls),
       rewrites: precision !== 'fp32' || skeleton.unaligned === true,
       needs: skeleton,
     },
   };
 }
 
-/** Returns the paths of local copies of the checkpoints: `from` itself, or if there are several, the files in it. */
-function pathsIn(from: string, files: readonly BundleFile[], urls: Readonly<Record<string, string>>): string[] {
-  if (files.length === 1) return [from];
-  // https://huggingface.co/OWNER/NAME/resolve/COMMIT/PATH
-  return files.map(({ name }) => join(from, urls[name]!.replace(/^.*\/resolve\/[^/]+\//, '')));
+/**
+ * Returns the paths of local copies of the checkpoints, by their names: `from` itself, or if there are several, the files
+ * in it.
+ *
+ * @throws {BundleError} if one is not the published file
+ */
+async function copiesIn(
+  from: string,
+  files: readonly BundleFile[],
+  urls: Readonly<Record<string, string>>,
+): Promise<Map<string, string>> {
+  const copies = new Map<string, string>();
+  for (const file of files) {
+    // https://huggingface.co/OWNER/NAME/resolve/COMMIT/PATH
+    const path = files.length === 1 ? from : join(from, urls[file.name]!.replace(/^.*\/resolve\/[^/]+\//, ''));
+    await requirePublished(path, file);
+    copies.set(file.name, path);
+  }
+  return copies;
 }
 
-/** Chooses the checkpoint: the published one, or another one if it is given and allowed. */
-async function checkpointOf(
-  published: BundleFile,
-  position: number,
-  { allowOtherWeights = false }: CheckpointOptions,
-  path: string | undefined,
-): Promise<BundleFile> {
-  if (path === undefined) {
-    if (!allowOtherWeights) return published;
-    throw new BundleError('Other weights must be in a file on this machine: give its path');
-  }
+async function requirePublished(path: string, { size, sha256 }: BundleFile): Promise<void> {
   const found = await stat(path).catch((cause: unknown) => {
     throw new BundleError(`${path} cannot be read: ${reason(cause)}`, { cause });
   });
   if (!found.isFile()) throw new BundleError(`${path} is not a file`);
-  if (found.size !== published.size && !allowOtherWeights) {
-    throw new BundleError(`${path} is not the published file: it has ${found.size} bytes, expected ${published.size}`);
+  if (found.size !== size) {
+    throw new BundleError(`${path} is not the published file: it has ${found.size} bytes, expected ${size}`);
   }
-  const sha256 = await sha256Of(path);
-  if (sha256 === published.sha256) return published;
-  if (!allowOtherWeights) {
-    throw new BundleError(`${path} is not the published file: SHA-256 ${sha256}, expected ${published.sha256}`);
+  const actual = await sha256Of(path);
+  if (actual !== sha256) {
+    throw new BundleError(`${path} is not the published file: SHA-256 ${actual}, expected ${sha256}`);
   }
-  // Refuses a file that is not a checkpoint before gigabytes are copied, and names it as the user did.
-  await readCheckpoint(path);
-  // Its own name could be that of another file of the bundle.
-  const name = `checkpoint${position || ''}${/^\.[a-z]+$/.test(extname(path)) ? extname(path) : ''}`;
-  return { name, size: found.size, sha256 };
 }
 
 async function sourceAt(address: string, dispatcher: Dispatcher, signal?: AbortSignal): Promise<Source> {

@@ -26,10 +26,9 @@ const Terms = z.strictObject({
 });
 
 /** Says how a bundle was made from a published checkpoint. */
-const Origin = z.strictObject({
+const Origin = z.object({
   checkpoint: File,
   furtherCheckpoints: z.array(File).optional().describe('if each network has its own, in the order of the catalog'),
-  published: z.boolean().describe('false: other weights than those of the catalog, of the same shapes'),
   precision: z.enum(['fp32', 'fp16', 'int8']),
   skeleton: Sha256.describe('of the graphs without the offsets of the weights'),
 });

@@ -77,7 +77,7 @@ export async function assemble(
   origin: Origin,
   options?: ConvertOptions,
 ): Promise<{ readonly unused: readonly string[] }> {
-  const parts = partsOf(skeleton, manifest, origin);
+  const parts = partsOf(skeleton, manifest);
   const total = parts.reduce((sum, { checkpoint }) => sum + checkpoint.size, 0);
   const files: BundleFile[] = [];
   const unused: string[] = [];
@@ -103,7 +103,8 @@ export async function assemble(
     if (converts) unused.push(checkpoint.name);
     before += checkpoint.size;
   }
-  const complete = Manifest.parse({ ...describeOrigin(manifest, origin), files, origin });
+  const title = origin.precision === 'fp32' ? manifest.title : `${manifest.title} (${origin.precision})`;
+  const complete = Manifest.parse({ ...manifest, title, files, origin });
   await writeFile(join(folder, 'manifest.json'), `${JSON.stringify(complete, null, 2)}\n`, { flush: true });
   await writeFile(join(folder, 'NOTICE.md'), skeleton.notice, { flush: true });
   return { unused };
@@ -117,36 +118,16 @@ interface Part {
   readonly graphs: ReadonlyMap<string, Buffer>;
 }
 
-function partsOf(skeleton: Skeleton, manifest: ManifestWithoutGraphs, origin: Origin): Part[] {
-  const checkpoints = checkpointsOf(origin);
-  if (checkpoints.length === 1) {
-    return [{ checkpoint: checkpoints[0]!, convertedName: 'weights.bin', graphs: skeleton.graphs }];
-  }
-  return manifest.files.map(({ name: published }, i) => ({
-    checkpoint: checkpoints[i]!,
-    convertedName: published.replace(/\.[^.]*$/, '.bin'),
-    graphs: new Map([...skeleton.graphs].filter(([, graph]) => missingWeights(graph)[0]?.checkpoint === published)),
+function partsOf({ graphs }: Skeleton, { files }: ManifestWithoutGraphs): Part[] {
+  if (files.length === 1) return [{ checkpoint: files[0]!, convertedName: 'weights.bin', graphs }];
+  return files.map((checkpoint) => ({
+    checkpoint,
+    convertedName: checkpoint.name.replace(/\.[^.]*$/, '.bin'),
+    graphs: new Map([...graphs].filter(([, graph]) => missingWeights(graph)[0]?.checkpoint === checkpoint.name)),
   }));
 }
-
-/** Lists all checkpoints from which a bundle was made. */
-export const checkpointsOf = ({ checkpoint, furtherCheckpoints = [] }: Origin): BundleFile[] => [
-  checkpoint,
-  ...furtherCheckpoints,
-];
 
 async function describe(folder: string, name: string): Promise<BundleFile> {
   const path = join(folder, name);
   return { name, size: (await stat(path)).size, sha256: await sha256Of(path) };
-}
-
-/** Marks other weights as such, since license and title appear in `gen3d doctor` and in every GLB. */
-function describeOrigin(manifest: ManifestWithoutGraphs, { published, precision }: Origin) {
-  const title = precision === 'fp32' ? manifest.title : `${manifest.title} (${precision})`;
-  if (published) return { ...manifest, title };
-  const weights = {
-    license: `unknown: not the published weights (${manifest.license.weights.license})`,
-    source: 'a file that the operator supplied',
-  };
-  return { ...manifest, title: `${title} with other weights`, license: { ...manifest.license, weights } };
 }

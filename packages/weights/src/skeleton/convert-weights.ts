@@ -1,8 +1,8 @@
 import { type FileHandle, open } from 'node:fs/promises';
-import { BundleError, fromFloat16, toFloat16 } from '@gen3d/engine/bundles';
+import { BundleError, toFloat16 } from '@gen3d/engine/bundles';
 import { type ByteSource, withFile } from '../checkpoint/byte-source.js';
 import type { CheckpointIndex } from '../checkpoint/read-checkpoint.js';
-import { type DType, itemSizes, type TensorRecord } from '../checkpoint/tensor-record.js';
+import { itemSizes, type TensorRecord } from '../checkpoint/tensor-record.js';
 import { type MissingWeight, sameShape } from './skeleton.js';
 
 /** Weights begin at multiples of a memory page, so that the file can be mapped and GPUs can copy from it. */
@@ -100,14 +100,13 @@ async function convertTensor(
 
 function convert(bytes: Buffer, { name, dtype }: TensorRecord, to: TensorRecord): Uint8Array {
   if (dtype === to.dtype && !isQuantized(to)) return bytes;
-  const values = toFloat32(bytes, dtype);
-  if (!values)
-    throw new BundleError(`The checkpoint's tensor "${name}" has the type ${dtype}, which cannot be converted`);
+  if (dtype !== 'F32') throw new BundleError(`The checkpoint's tensor "${name}" has the type ${dtype}, not float32`);
+  // A copy, because a typed array needs an aligned buffer.
+  const values = new Float32Array(Uint8Array.from(bytes).buffer);
   if (isQuantized(to)) {
     const { integers, scales } = quantize(values);
     return to.dtype === 'U8' ? integers : asBytes(scales);
   }
-  if (to.dtype === 'F32') return asBytes(values);
   if (values.some((value) => Math.abs(value) > maxFloat16)) {
     throw new BundleError(`The checkpoint's tensor "${name}" has values beyond the range of half precision: use fp32`);
   }
@@ -115,17 +114,6 @@ function convert(bytes: Buffer, { name, dtype }: TensorRecord, to: TensorRecord)
 }
 
 const maxFloat16 = 65_504;
-
-function toFloat32(bytes: Buffer, dtype: DType): Float32Array | undefined {
-  // A copy, because a typed array needs an aligned buffer.
-  const { buffer } = Uint8Array.from(bytes);
-  if (dtype === 'F32') return new Float32Array(buffer);
-  if (dtype === 'F16') return fromFloat16(new Uint16Array(buffer));
-  if (dtype === 'F64') return Float32Array.from(new Float64Array(buffer));
-  if (dtype !== 'BF16') return undefined;
-  // The upper half of a float32.
-  return new Float32Array(Uint32Array.from(new Uint16Array(buffer), (half) => half << 16).buffer);
-}
 
 const asBytes = ({ buffer, byteOffset, byteLength }: Float32Array | Uint16Array) =>
   new Uint8Array(buffer, byteOffset, byteLength);

@@ -54,7 +54,7 @@ export async function writeFlowModel(
   await mkdir(directory, { recursive: true });
   const { manifest, skeleton } = await writeCheckpoints(directory, name, precision);
   const [checkpoint, ...furtherCheckpoints] = manifest.files;
-  const origin = { checkpoint: checkpoint!, furtherCheckpoints, published: true, precision, skeleton: skeleton.digest };
+  const origin = { checkpoint: checkpoint!, furtherCheckpoints, precision, skeleton: skeleton.digest };
   const { unused } = await assemble(directory, { ...skeleton, notice: 'A test.' }, manifest, origin);
   for (const file of unused) await rm(join(directory, file));
   return directory;

@@ -16,8 +16,13 @@ export interface BallSkeleton {
  * Writes a catalog whose only bundle, `ball`, is made from a skeleton and a safetensors file that `origin` serves.
  *
  * @param origin the URL of a server of `folder`
+ * @param publish makes the published file of the weights
  */
-export async function writeBallSkeleton(folder: string, origin: string): Promise<BallSkeleton> {
+export async function writeBallSkeleton(
+  folder: string,
+  origin: string,
+  publish: (weights: readonly OnnxWeights[]) => Buffer = safetensors,
+): Promise<BallSkeleton> {
   const models = join(folder, 'shipped');
   await mkdir(join(models, 'skeletons', 'ball'), { recursive: true });
   const { 'encoder.onnx': encoder, 'decoder.onnx': decoder } = ballGraphs({ kind: 'planes' });
@@ -33,7 +38,7 @@ export async function writeBallSkeleton(folder: string, origin: string): Promise
 
   const weights = [...encoder!.weights!, ...decoder!.weights!].filter(isLarge);
   const checkpoint = join(folder, 'ball.safetensors');
-  const bytes = safetensors(weights);
+  const bytes = publish(weights);
   await writeFile(checkpoint, bytes);
   const file = {
     name: 'ball.safetensors',

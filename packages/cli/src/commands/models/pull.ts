@@ -3,7 +3,6 @@ import { type Command, Option } from 'commander';
 import { describeBundle } from '../../bundles/bundle-offers.js';
 import { Interrupted } from '../../exit/failure.js';
 import { interruptible } from '../../exit/interruption.js';
-import { isUrl } from '../../jobs/photo-input.js';
 import { serverConfig } from '../../server-options.js';
 import { bytes } from '../../terminal/format.js';
 import { nextCommand } from '../../terminal/next-command.js';
@@ -19,8 +18,10 @@ export function addPull(models: Command): void {
         'Supports HTTPS_PROXY, HTTP_PROXY and NO_PROXY, and for Hugging Face HF_ENDPOINT (a mirror) and HF_TOKEN.',
     )
     .argument('<bundle>', 'a name from `gen3d models list`, or the URL of a manifest.json')
-    .option('--from <file-or-url>', 'use the published weights in this file or at this URL')
-    .option('--allow-other-weights', 'accept other weights of the same shapes, such as a fine-tuned checkpoint')
+    .option(
+      '--from <file>',
+      'use this copy of the published weights, or the folder with them if there are several files',
+    )
     .addOption(
       new Option(
         '--precision <precision>',
@@ -34,7 +35,6 @@ export function addPull(models: Command): void {
 
 interface WeightsOptions {
   readonly from?: string;
-  readonly allowOtherWeights?: boolean;
   readonly precision: 'fp32' | 'fp16' | 'int8';
 }
 
@@ -43,12 +43,12 @@ async function pull(nameOrUrl: string, weights: WeightsOptions, command: Command
   const { installedBundle, modelDirs, pulledModelsDir, sizeOf } = await import('@gen3d/engine/bundles');
   const { pullBundle } = await import('@gen3d/weights');
   const config = await serverConfig(command);
-  const { from, allowOtherWeights, precision } = weights;
+  const { from, precision } = weights;
   const options = {
     directory: pulledModelsDir(config),
     modelDirs: modelDirs(config),
     check: testBundle,
-    checkpoint: { from, allowOtherWeights, precision: precision === 'fp32' ? undefined : precision },
+    checkpoint: { from, precision: precision === 'fp32' ? undefined : precision },
     onStart: (requirements: PullRequirements) => sayRequirements(requirements, from),
     device: config.device,
   };
@@ -78,7 +78,7 @@ function sayRequirements(
   { title, download, disk, freeDisk, memory, gpuMemory }: PullRequirements,
   from: string | undefined,
 ): void {
-  const source = from === undefined || isUrl(from) ? 'to download' : `to read from ${shownName(from)}`;
+  const source = from === undefined ? 'to download' : `to read from ${shownName(from)}`;
   const gpu = gpuMemory === undefined ? '' : `. On a GPU, it uses about ${bytes(gpuMemory)} of its memory`;
   const ram = memory === undefined ? '' : `. On a CPU, it uses about ${bytes(memory)} of memory`;
   say(`${title}: ${bytes(download)} ${source}, ${bytes(disk)} on disk (${bytes(freeDisk)} free)${gpu}${ram}`);
