@@ -3,21 +3,15 @@
 //   npm run bench             each demo photo through a real server and the real command line
 //   npm run bench engine      the engine alone: time and memory of each stage
 //                             both can be compared with another commit: `npm run bench -- --against COMMIT`
-//   npm run bench throughput  photos per minute with several threads, and the idle share of the device
 //   npm run bench api         the API with a million jobs, next to bare Express and SQLite's own commits, and to other
 //                             commits with one or several `--against COMMIT`
-//   npm run bench searches    one account while others search long lists of jobs
 import { benchApi } from './bench/api.mjs';
 import { benchEngine } from './bench/engine.mjs';
 import { runBench } from './bench/run.mjs';
-import { benchSearches } from './bench/searches.mjs';
 import { benchServer } from './bench/server.mjs';
-import { benchThroughput } from './bench/throughput.mjs';
 
 await runBench({
   server: benchServer,
   engine: benchEngine,
-  throughput: benchThroughput,
   api: benchApi,
-  searches: benchSearches,
 });

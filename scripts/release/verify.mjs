@@ -1,21 +1,17 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { basename, join, posix } from 'node:path';
-import { gzipSync } from 'node:zlib';
 import { unpack } from '@publint/pack';
 import { publint } from 'publint';
 import { formatMessage } from 'publint/utils';
-import { build } from 'tsup';
 import { start } from '../processes.mjs';
 import { root } from '../repository.mjs';
 
-const maxBundleBytes = 30_000;
 /** npm refuses larger packages, except by arrangement. The largest of ours is the one with IS-Net. */
 const maxTarballBytes = 150e6;
 
 /**
- * Checks tarballs: publint, "Are the types wrong?", manifests and source maps. Also the size of the SDK in a browser,
- * from its build. Prints a line per tarball.
+ * Checks tarballs: publint, "Are the types wrong?", manifests and source maps. Prints a line per
+ * tarball.
  *
  * @param {readonly string[]} tarballs
  * @returns the problems
@@ -43,9 +39,6 @@ export async function verify(tarballs) {
     );
     problems.push(...found.map((problem) => `${manifest.name}: ${problem}`));
   }
-  const size = await browserBundleSize();
-  console.log(`sdk: ${(size / 1_000).toFixed(1)} kB gzipped in a browser; the limit is ${maxBundleBytes / 1_000} kB`);
-  if (size >= maxBundleBytes) problems.push('The SDK is too large for a browser');
   return problems;
 }
 
@@ -121,25 +114,4 @@ async function typeProblems(tarball) {
   const rules = ignored.length > 0 ? ['--ignore-rules', ...ignored] : [];
   const { code, both } = await start(process.execPath, [attw, tarball, ...args, ...rules], { stdio: 'pipe' }).ended;
   return code === 0 ? [] : [both];
-}
-
-async function browserBundleSize() {
-  const folder = mkdtempSync(join(tmpdir(), 'gen3d-browser-'));
-  try {
-    await build({
-      config: false,
-      silent: true,
-      entry: { sdk: join(root, 'packages/sdk/dist/index.js') },
-      outDir: folder,
-      format: 'esm',
-      platform: 'browser',
-      noExternal: [/./],
-      minify: true,
-    });
-    const script = readdirSync(folder).find((name) => name.endsWith('js'));
-    if (!script) throw new Error(`tsup wrote no script to ${folder}`);
-    return gzipSync(readFileSync(join(folder, script))).length;
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
 }

@@ -18,8 +18,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { quantile, row, sum } from '../../../scripts/bench/figures.mjs';
 import { nameOf, peakMemory, processTree, proportionalMemory } from '../../../scripts/bench/process-memory.mjs';
-import { call, portOf, serveImages } from '../../../scripts/bench/requests.mjs';
-import { seedJobs } from '../../../scripts/bench/searches.mjs';
 import { buildSources } from '../../../scripts/bench/sources.mjs';
 import { Failed } from '../../../scripts/processes.mjs';
 import { demoPhotos, requireFrom } from '../../../scripts/repository.mjs';
@@ -27,6 +25,8 @@ import { startThrowawayServer } from '../../../scripts/throwaway-server.mjs';
 import { largeImages } from './large-images.mjs';
 import { checkRecords } from './records.mjs';
 import { limits as lineLimits, playRequestLines } from './request-lines.mjs';
+import { call, portOf, serveImages } from './requests.mjs';
+import { seedJobs } from './searches.mjs';
 import { silentNameServer } from './silent-name-server.mjs';
 import { playSlowReads, withLatency } from './slow-reads.mjs';
 

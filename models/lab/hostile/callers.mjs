@@ -5,9 +5,9 @@ import { connect, createServer } from 'node:net';
 import { basename } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
-import { dataUri, portOf, retryAfterMs, serveImages } from '../../../scripts/bench/requests.mjs';
 import { demoPhotos } from '../../../scripts/repository.mjs';
 import { largeImages, noise } from './large-images.mjs';
+import { dataUri, portOf, retryAfterMs, serveImages } from './requests.mjs';
 
 /**
  * @typedef {object} Report

@@ -3,7 +3,7 @@ import { once, setMaxListeners } from 'node:events';
 import { request } from 'node:http';
 import { connect, createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { portOf } from '../../../scripts/bench/requests.mjs';
+import { portOf } from './requests.mjs';
 
 const perSecond = 50;
 const newClientEveryMs = 200;

@@ -1,16 +1,16 @@
 // Makes models on a pool and measures all but the first ones, which also start the threads and load the networks. Runs
-// in a separate process of throughput.mjs, because peak memory is counted per process.
+// in a separate process of bench.mjs, because peak memory is counted per process.
 //
-//   node scripts/bench/throughput-run.mjs '{ "bundle", "device", "photo", "threads", "photos", "cacheDir" }'
+//   node models/lab/throughput/run.mjs '{ "bundle", "device", "photo", "threads", "photos", "cacheDir" }'
 //
 // Prints { seconds, cpuSeconds, deviceSeconds, stageMs, peak } as JSON: the time of all photos, processor time of all
 // threads, the time during which the device was used, the mean time of each stage, and the peak memory in MB.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { EnginePool } from '../../packages/engine/dist/index.js';
-import { root } from '../repository.mjs';
-import { sum } from './figures.mjs';
-import { peakMemory } from './process-memory.mjs';
+import { EnginePool } from '../../../packages/engine/dist/index.js';
+import { sum } from '../../../scripts/bench/figures.mjs';
+import { peakMemory } from '../../../scripts/bench/process-memory.mjs';
+import { root } from '../../../scripts/repository.mjs';
 
 const { bundle, device, photo, threads, photos, cacheDir } = JSON.parse(process.argv[2]);
 const modelDirs = [join(root, 'models')];
@@ -34,7 +34,7 @@ const stageMs = Object.fromEntries(
     stage,
     sum(
       made.map(
-        ({ stats }) => stats.stageMs[/** @type {import('../../packages/engine/dist/index.js').Stage} */ (stage)],
+        ({ stats }) => stats.stageMs[/** @type {import('../../../packages/engine/dist/index.js').Stage} */ (stage)],
       ),
     ) / photos,
   ]),

@@ -1,15 +1,15 @@
 // The delay of one account's reads while others search as fast as they can: with the public test key, whose account has a
 // day of jobs at its rate limit, and with the key of an account whose jobs have labels. There is no rate limit.
 //
-//   npm run bench searches                          on SQLite
-//   npm run bench searches -- --database postgres
+//   node models/lab/bench.mjs searches                       on SQLite
+//   node models/lab/bench.mjs searches --database postgres
 import { parseArgs } from 'node:util';
 import autocannon from 'autocannon';
-import { Failed } from '../processes.mjs';
-import { startThrowawayServer } from '../throwaway-server.mjs';
-import { quantile, row } from './figures.mjs';
+import { quantile, row } from '../../../scripts/bench/figures.mjs';
+import { buildSources } from '../../../scripts/bench/sources.mjs';
+import { Failed } from '../../../scripts/processes.mjs';
+import { startThrowawayServer } from '../../../scripts/throwaway-server.mjs';
 import { call } from './requests.mjs';
-import { buildSources } from './sources.mjs';
 
 const testKey = 'gen3d_test_public';
 const sandboxJobs = 864_000;
@@ -21,7 +21,7 @@ const queries = ['search=zzzz', 'search=zzzz&group=done', 'sort=name', 'visibili
 /**
  * Prints a table. Fails if the reads take too long.
  *
- * @param {import('../processes.mjs').AtEnd} atEnd
+ * @param {import('../../../scripts/processes.mjs').AtEnd} atEnd
  */
 export async function benchSearches(atEnd) {
   const { values } = parseArgs({

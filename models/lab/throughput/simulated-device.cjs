@@ -1,4 +1,4 @@
-// Preloaded into the processes of throughput.mjs. Registers the execution provider dml, which computes each output
+// Preloaded into the processes of bench.mjs. Registers the execution provider dml, which computes each output
 // once, on the CPU, and from then on returns it after 50 ms, like a device that takes no CPU time.
 const { createHash } = require('node:crypto');
 const { createRequire } = require('node:module');
@@ -7,7 +7,7 @@ const { setTimeout: sleep } = require('node:timers/promises');
 
 const runMs = 50;
 
-const requireByEngine = createRequire(join(__dirname, '../../packages/engine/package.json'));
+const requireByEngine = createRequire(join(__dirname, '../../../packages/engine/package.json'));
 const ort = requireByEngine('onnxruntime-node');
 
 // The exports of the package are getters.

@@ -4,9 +4,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { Failed, start } from '../processes.mjs';
-import { root } from '../repository.mjs';
-import { median, row } from './figures.mjs';
+import { median, row } from '../../../scripts/bench/figures.mjs';
+import { Failed, start } from '../../../scripts/processes.mjs';
+import { root } from '../../../scripts/repository.mjs';
 
 const cutout = 'examples/photos/toy-truck.png';
 const withBackground = 'examples/photos/painted-chair.jpg';
@@ -15,13 +15,13 @@ const withBackground = 'examples/photos/painted-chair.jpg';
 /** @typedef {{ photo: string, device: string, threads: number, figures: Figures[] }} Run */
 
 /**
- *   npm run bench throughput
- *   npm run bench throughput -- --threads 1 --threads 8 --photos 16 --rounds 5
- *   npm run bench throughput -- --device auto --threads 8     what this machine can do, with its GPU if it has one
+ *   node models/lab/bench.mjs throughput
+ *   node models/lab/bench.mjs throughput --threads 1 --threads 8 --photos 16 --rounds 5
+ *   node models/lab/bench.mjs throughput --device auto --threads 8     what this machine can do, with its GPU if it has one
  *
  * The simulated device responds after 50 ms without using the CPU, as a GPU does.
  *
- * @param {import('../processes.mjs').AtEnd} atEnd
+ * @param {import('../../../scripts/processes.mjs').AtEnd} atEnd
  */
 export async function benchThroughput(atEnd) {
   const { values } = parseArgs({
@@ -61,7 +61,7 @@ async function measure({ photo, device, threads }, common) {
   const isSimulated = device === 'simulated';
   const preload = isSimulated ? ['--require', join(import.meta.dirname, 'simulated-device.cjs')] : [];
   const request = { ...common, device: isSimulated ? 'dml' : device, photo: join(root, photo), threads };
-  const args = [join(import.meta.dirname, 'throughput-run.mjs'), JSON.stringify(request)];
+  const args = [join(import.meta.dirname, 'run.mjs'), JSON.stringify(request)];
   // As a variable, because the process that compares the device with the CPU needs it too.
   const env = { ...process.env, NODE_OPTIONS: preload.join(' ') };
   const { code, stdout, stderr } = await start(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'pipe'] })
