@@ -5,7 +5,7 @@ export default defineConfig({
   entry: {
     index: 'src/index.ts',
     'runner/runner-process': 'src/work/runner/runner-process.ts',
-    'runner/model-reader-process': 'src/work/runner/model-reader-process.ts',
+    'model-server/model-reader-process': 'src/foreign/model-server/model-reader-process.ts',
     'preparation/decoder-process': 'src/work/preparation/decoder-process.ts',
   },
   format: ['esm'],

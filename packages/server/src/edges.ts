@@ -6,6 +6,7 @@ import { openBucket } from './cluster/s3/file-stores.js';
 import { sqlite } from './data/db/sqlite.js';
 import { openFolders } from './data/installation/edges.js';
 import { compatibleRoutes } from './foreign/compatible.js';
+import { openModelServer } from './foreign/model-server/model-server.js';
 import type { ServerEdges } from './serve.js';
 
 /** This is the composition root. Apart from index.ts, no other module imports both the core and cluster/ or foreign/. */
@@ -16,5 +17,6 @@ export const edges: ServerEdges = {
     return bucket ? openBucket(dirs.assets, bucket, config) : openFolders(dirs);
   },
   claimLocation,
+  openModelServer,
   foreignRoutes: compatibleRoutes,
 };

@@ -4,8 +4,8 @@ import { type Move, type MoveReport, migrateTo as move } from './cluster/moving/
 import { worker as startWorker } from './cluster/worker.js';
 import type { Config } from './config.js';
 import { edges } from './edges.js';
+import { ModelServer } from './foreign/model-server/model-server.js';
 import { type ServeOptions, type Server, serve as startServer } from './serve.js';
-import { ModelServer } from './work/runner/model-server.js';
 
 export type { Admin } from './admin.js';
 export { AdminError, ConfigError } from './base/errors.js';

@@ -11,11 +11,11 @@ import { guardedAgent } from './base/net/guarded-agent.js';
 import { watchBundleChoice } from './chosen-bundles.js';
 import { type Config, settings } from './config.js';
 import type { Wakeup } from './data/db/database.js';
-import type { FileStores } from './data/installation/edges.js';
+import type { Edges, FileStores } from './data/installation/edges.js';
 import { createMetricsApp } from './web/app.js';
 import { createHttpServer } from './web/guards/http-server.js';
 import type { Metrics } from './web/metrics.js';
-import { Children } from './work/children.js';
+import { Children, type ChildrenOptions } from './work/children.js';
 import { Worker, type WorkerOptions } from './work/worker.js';
 
 /** Grace period for running inferences when the server stops. */
@@ -101,8 +101,15 @@ export function localUrl(host: string, port: number): string {
 export const userUrlAgent = ({ allowPrivateNetwork, denyNetwork }: Config): Agent =>
   guardedAgent({ allowPrivateNetwork, denyNetwork, connectTimeoutMs: limits.webhookTimeoutMs });
 
+/** What the composition root supplies to a worker. */
+export interface WorkEdges extends Edges {
+  openModelServer: ChildrenOptions['openModelServer'];
+}
+
 /** The objects that the worker of a machine uses, in a server or without one. */
-interface WorkerParts extends Pick<WorkerOptions, 'db' | 'dispatcher' | 'onEvent' | 'fileTimeoutMs' | 'log'> {
+interface WorkerParts
+  extends Pick<WorkerOptions, 'db' | 'dispatcher' | 'onEvent' | 'fileTimeoutMs' | 'log'>,
+    Pick<WorkEdges, 'openModelServer'> {
   config: Config;
   files: FileStores;
   metrics: Metrics;

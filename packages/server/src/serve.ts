@@ -21,6 +21,7 @@ import {
   Parts,
   type Started,
   unknownVariables,
+  type WorkEdges,
   warnOfMissingMatte,
 } from './parts.js';
 import { createContext, type ServerContext } from './server-context.js';
@@ -67,7 +68,7 @@ export interface Server {
 }
 
 /** What the composition root supplies to a server. */
-export interface ServerEdges extends Edges {
+export interface ServerEdges extends WorkEdges {
   /** Returns the routes of other servers, which `--compat` adds. */
   foreignRoutes(services: Services): readonly RouteGroup<'key'>[];
 }
@@ -84,7 +85,7 @@ export async function serve(edges: ServerEdges, config: Config, options: ServeOp
   const parts = new Parts(log);
   try {
     const { store } = await parts.start(openStores(edges, config, log));
-    const context = createContext(config, store, { log, fileTimeoutMs });
+    const context = createContext(edges, config, store, { log, fileTimeoutMs });
     const { state, children, services } = context;
     await parts.start(closeDispatcher(context));
     const sandbox = await openFiles(edges, context, options);

@@ -12,7 +12,7 @@ import { firstInQueue } from './data/jobs/claim.js';
 import { jobEstimate } from './data/jobs/reservations.js';
 import { Endpoints, SecretBox } from './data/webhooks/endpoints.js';
 import { readEventStates } from './data/webhooks/job-events.js';
-import { createWorker, userUrlAgent } from './parts.js';
+import { createWorker, userUrlAgent, type WorkEdges } from './parts.js';
 import { Cursors } from './web/answers/cursors.js';
 import { EventFeed } from './web/answers/event-feed.js';
 import { JobEstimates, queueHeadSize } from './web/answers/job-estimates.js';
@@ -54,6 +54,7 @@ export interface ServerContext {
 }
 
 export function createContext(
+  { openModelServer }: Pick<WorkEdges, 'openModelServer'>,
   config: Config,
   store: Store,
   { log, fileTimeoutMs }: Pick<WorkerOptions, 'log' | 'fileTimeoutMs'>,
@@ -88,7 +89,7 @@ export function createContext(
     void wakeup.notify('event_recorded');
   };
   const shared = { config, db, files, metrics, wakeup, dispatcher, onEvent, fileTimeoutMs, log };
-  const { children, worker } = createWorker(shared);
+  const { children, worker } = createWorker({ ...shared, openModelServer });
   const parts = {
     config,
     log,

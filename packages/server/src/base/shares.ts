@@ -72,7 +72,7 @@ export class Shares {
   /** Takes a share if the holder may. */
   take(holder: string, amount = 1, work: Work = {}): Share | undefined {
     if (!this.#reserve(holder, amount)) return undefined;
-    const share = new Share(holder, amount, work, {
+    const share: Share = new Share(holder, amount, work, {
       resize: (more) => !this.#shares.has(share) || this.#reserve(holder, more),
       end: () => {
         this.#release(share);

@@ -3,7 +3,6 @@ import { ConfigError } from '../base/errors.js';
 import { createLog } from '../base/log.js';
 import type { Config } from '../config.js';
 import { dataDirOf } from '../data/installation/data-dir.js';
-import type { Edges } from '../data/installation/edges.js';
 import { openTables } from '../data/installation/open-stores.js';
 import {
   createWorker,
@@ -12,6 +11,7 @@ import {
   Parts,
   unknownVariables,
   userUrlAgent,
+  type WorkEdges,
   warnOfMissingMatte,
 } from '../parts.js';
 import type { ServeOptions, Server } from '../serve.js';
@@ -33,7 +33,7 @@ function checkWorkerConfig(config: Config): void {
 
 /** Starts the worker of a machine without an API, for a server's database. Resolves when its runners are ready. */
 export async function worker(
-  edges: Edges,
+  edges: WorkEdges,
   config: Config,
   { log = createLog(config), reloadConfig }: Pick<ServeOptions, 'log' | 'reloadConfig'> = {},
 ): Promise<Pick<Server, 'close'>> {
@@ -53,7 +53,10 @@ export async function worker(
     const dispatcher = userUrlAgent(config);
     await parts.start({ stop: () => dispatcher.close(), abort: () => dispatcher.destroy() });
     const onEvent = () => wakeup.notify('event_recorded');
-    const { children, worker } = createWorker({ config, db, files, metrics, wakeup, dispatcher, onEvent, log });
+    const { children, worker } = createWorker({
+      ...{ config, db, files, metrics, wakeup, dispatcher, onEvent, log },
+      openModelServer: edges.openModelServer,
+    });
     let stopListening = async () => {};
     await parts.start({ stop: async (graceMs) => void (await Promise.all([worker.drain(graceMs), stopListening()])) });
     await worker.start();

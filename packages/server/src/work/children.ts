@@ -1,9 +1,11 @@
 import { hostname } from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
+import type { HttpManifest } from '@gen3d/engine';
 import { builtInBundle, findBundle, modelDirs } from '@gen3d/engine/bundles';
 import { ExitError } from '@gen3d/rpc';
 import type { Logger } from 'pino';
 import { routineLevel } from '../base/log.js';
+import type { TargetRules } from '../base/net/address.js';
 import { version } from '../base/version.js';
 import type { ChosenBundles, Config } from '../config.js';
 import { rateOf } from '../data/accounts/rates.js';
@@ -15,10 +17,9 @@ import { keepAnnounced } from '../data/runners/registry.js';
 import { DecoderPool } from './preparation/decoder-pool.js';
 import { findSandbox } from './preparation/sandbox.js';
 import { slotsOf, thisMachine } from './runner/capacity.js';
-import { removeLeftFolders } from './runner/model-folders.js';
-import { ModelServer } from './runner/model-server.js';
 import { type DeviceHistory, Runner, type RunnerDevice } from './runner/runner.js';
 import { RunnerChild } from './runner/runner-child.js';
+import type { ModelMaker } from './runner/runner-protocol.js';
 import { TemporaryFailure } from './stage-failures.js';
 import type { StageOutage } from './stage-outage.js';
 
@@ -31,8 +32,18 @@ const maxPauseMs = 30_000;
 /** After a runner that ran for this long or made a model, the pauses start over. */
 const stableMs = 60_000;
 
+/** How to reach the model server of a bundle. */
+export interface ModelServerSettings {
+  manifest: HttpManifest;
+  /** Longest time for one model. */
+  timeoutMs: number;
+  /** Where a model may be, if the server returns a URL of another origin than its own. */
+  rules: TargetRules;
+}
+
 export interface ChildrenOptions {
   config: Config;
+  openModelServer: (settings: ModelServerSettings, log: Logger) => Promise<ModelMaker>;
   /** Contains the list of the runners of all machines. */
   db: Db;
   /** Called when a runner crashed, or was killed because it hung. */
@@ -90,10 +101,6 @@ export class Children {
     this.#onReady = onReady;
     this.#outages = outages;
     log.info({ bundle, device }, 'loading the networks and checking the devices, for some seconds up to a minute');
-    // They are not worth a failed start.
-    await removeLeftFolders().catch((error: unknown) =>
-      log.warn({ err: error }, 'cannot remove old temporary folders'),
-    );
     const histories = Array.from({ length: workers }, (): DeviceHistory => ({ failed: false, retryMs: 0 }));
     const opening = histories.map(async (history) => ({ history, ...(await this.#open(history)) }));
     const [opened] = await Promise.all([Promise.all(opening), this.#openDecoders()]).catch((error: Error) => {
@@ -177,7 +184,7 @@ export class Children {
   async #open(history: DeviceHistory): Promise<{ runner: Runner; device: RunnerDevice }> {
     const { config, db, log } = this.#options;
     const bundles = this.#bundles;
-    const maker = await startMaker(bundles, config, (message) => {
+    const maker = await startMaker(bundles, this.#options, (message) => {
       log.warn({ deviceRetrySeconds: history.retryMs / 1_000 }, message);
       runner.fallBack();
     });
@@ -204,17 +211,17 @@ export class Children {
     }
   }
 
-  async #openMaker(maker: RunnerChild | ModelServer, bundles: ChosenBundles): Promise<RunnerDevice> {
+  async #openMaker(maker: RunnerChild | ModelMaker, bundles: ChosenBundles): Promise<RunnerDevice> {
     const { config, log } = this.#options;
     const { device, dataDir, workers, inferenceLimitSeconds } = config;
     const machine = thisMachine();
     const maxSlots = slotsOf(machine, workers, false);
-    if (maker instanceof ModelServer) {
-      void maker.probe().then((problem) => {
+    if (!(maker instanceof RunnerChild)) {
+      void maker.probe?.().then((problem) => {
         if (problem instanceof TemporaryFailure) this.#outages?.inference.failed(problem.message);
         else if (problem) log.error(problem.message);
       });
-      return { provider: 'cpu', slots: Math.min(maxSlots, maker.concurrency) };
+      return { provider: 'cpu', slots: Math.min(maxSlots, maker.concurrency ?? maxSlots) };
     }
     const opened = await maker.open({
       ...bundles,
@@ -268,13 +275,13 @@ export class Children {
 /** Starts what makes models with a bundle: a runner process, or the model server that the bundle names. */
 async function startMaker(
   { bundle }: ChosenBundles,
-  config: Config,
+  { config, openModelServer, log }: ChildrenOptions,
   onFellBack: (message: string) => void,
-): Promise<RunnerChild | ModelServer> {
+): Promise<RunnerChild | ModelMaker> {
   const { inferenceLimitSeconds, leaseSeconds, allowPrivateNetwork, denyNetwork } = config;
   const timeoutMs = inferenceLimitSeconds * 1_000;
   const manifest = bundle === builtInBundle ? undefined : (await findBundle(bundle, modelDirs(config))).manifest;
   return manifest?.kind === 'http'
-    ? new ModelServer({ manifest, timeoutMs, rules: { allowPrivateNetwork, denyNetwork } })
+    ? openModelServer({ manifest, timeoutMs, rules: { allowPrivateNetwork, denyNetwork } }, log)
     : new RunnerChild({ limitMs: timeoutMs, silentMs: leaseSeconds * 1_000, onFellBack });
 }

@@ -121,6 +121,8 @@ export interface ModelMaker {
   generate(photos: readonly SidePhoto[], options: MakeOptions): Promise<Made>;
   /** Returns why it makes no models at the moment. A `TemporaryFailure` may pass. */
   probe?(): Promise<Error | undefined>;
+  /** How many photos it takes at a time, if it does not depend on this machine. */
+  readonly concurrency?: number;
   /** Resolves when it can make no more models. */
   readonly ended: Promise<ExitError>;
   /** The id of its process. */

@@ -4,7 +4,7 @@ import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { temporaryFolder } from '../../../test/kit.js';
-import { TemporaryFailure } from '../stage-failures.js';
+import { TemporaryFailure } from '../../work/stage-failures.js';
 import { ModelFolders, removeLeftFolders } from './model-folders.js';
 
 let temporary: string;

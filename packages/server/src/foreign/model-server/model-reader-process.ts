@@ -7,10 +7,10 @@ import { digitalSourceType, EngineError, problemOfGlb, renderPartThumbnails } fr
 import { type Handlers, parentChannel } from '@gen3d/rpc';
 import { quoted } from '@gen3d/schema';
 import { leaveSignalsToParent, yieldToOthers } from '../../base/child-process.js';
+import { resized } from '../../work/runner/real-size.js';
+import { maxModelBytes } from '../../work/runner/runner-protocol.js';
 import { type ModelReaderFunctions, modelFiles, type ReadRequest } from './model-reader.js';
 import { ModelResponse, parseJson } from './model-response.js';
-import { resized } from './real-size.js';
-import { maxModelBytes } from './runner-protocol.js';
 
 const mebibyte = 1024 ** 2;
 /** JSON is read as a whole. In base64, a model takes a third more. */

@@ -9,7 +9,7 @@ import { ballPixels } from '../../../test/ball-photo.js';
 import { site } from '../../../test/kit.js';
 import { dialects } from '../../../test/model-server-dialects.js';
 import { httpManifest, outsideModel, partsOfGlb } from '../../../test/model-server-kit.js';
-import { TemporaryFailure } from '../stage-failures.js';
+import { TemporaryFailure } from '../../work/stage-failures.js';
 import { ModelServer, type ModelServerOptions } from './model-server.js';
 
 const photos = [{ side: 'front', image: ballPixels() }] as const;

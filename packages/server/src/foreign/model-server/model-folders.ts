@@ -2,7 +2,7 @@ import { mkdtemp, readdir, rm, stat, statfs } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { errorMessage, isDiskFull } from '../../base/errors.js';
-import { TemporaryFailure } from '../stage-failures.js';
+import { TemporaryFailure } from '../../work/stage-failures.js';
 
 const mebibyte = 1024 ** 2;
 const prefix = 'gen3d-model-';

@@ -2,23 +2,23 @@ import { createWriteStream } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { finished } from 'node:stream/promises';
-import type { HttpManifest } from '@gen3d/engine';
 import { meshDefaults } from '@gen3d/engine/bundles';
 import { EngineError } from '@gen3d/engine/errors';
 import { ExitError } from '@gen3d/rpc';
 import { quoted } from '@gen3d/schema';
+import type { Logger } from 'pino';
 import { Agent, type Dispatcher, request } from 'undici';
 import { errorMessage } from '../../base/errors.js';
-import type { TargetRules } from '../../base/net/address.js';
 import { guardedAgent } from '../../base/net/guarded-agent.js';
 import { readBody } from '../../base/net/read-body.js';
 import { encodeImage } from '../../data/inputs/encode-image.js';
-import { AttemptFailure, TemporaryFailure } from '../stage-failures.js';
-import { ModelFolders } from './model-folders.js';
+import type { ModelServerSettings } from '../../work/children.js';
+import { checked, Made, type MakeOptions, type ModelMaker, type SidePhoto } from '../../work/runner/runner-protocol.js';
+import { AttemptFailure, TemporaryFailure } from '../../work/stage-failures.js';
+import { ModelFolders, removeLeftFolders } from './model-folders.js';
 import { ModelReader, modelFiles } from './model-reader.js';
 import { type ModelRequest, modelRequest } from './model-request.js';
 import { errorWords, ModelResponse, parseJson } from './model-response.js';
-import { checked, Made, type MakeOptions, type ModelMaker, type SidePhoto } from './runner-protocol.js';
 
 const mebibyte = 1024 ** 2;
 const connectTimeoutMs = 15_000;
@@ -47,12 +47,7 @@ const isUnsuitable = (status: number) => status < 400 || [404, 405, 501].include
 /** Whether the server closed the connection instead of responding. */
 const isLost = (error: unknown) => /^(ECONNRESET|EPIPE|UND_ERR_SOCKET)$/.test((error as { code?: string }).code ?? '');
 
-export interface ModelServerOptions {
-  manifest: HttpManifest;
-  /** Longest time for one model. */
-  timeoutMs: number;
-  /** Where a model may be, if the server returns a URL of another origin than its own. */
-  rules: TargetRules;
+export interface ModelServerOptions extends ModelServerSettings {
   /** Default: `maxReceivedBytes`. */
   maxBytes?: number;
 }
@@ -325,4 +320,11 @@ async function urlIn(file: string): Promise<string | undefined> {
   if ((await stat(file)).size > maxUrlBytes) return undefined;
   const { b64_json, url } = parseJson(ModelResponse, await readFile(file))?.data[0] ?? {};
   return (!b64_json && url) || undefined;
+}
+
+/** Returns the maker for a bundle of the kind `http`, after the folders of processes that were killed are removed. */
+export async function openModelServer(settings: ModelServerSettings, log: Logger): Promise<ModelMaker> {
+  // They are not worth a failed start.
+  await removeLeftFolders().catch((error: unknown) => log.warn({ err: error }, 'cannot remove old temporary folders'));
+  return new ModelServer(settings);
 }
