@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { createLog } from './base/log.js';
 import type { Config } from './config.js';
+import type { WorkEdges } from './create-worker.js';
 import { sandboxAccount } from './data/accounts/accounts.js';
 import { type Bootstrap, bootstrap } from './data/accounts/api-keys.js';
 import { signInPath } from './data/accounts/dashboard-tokens.js';
@@ -12,19 +13,11 @@ import { openDataDir, storeServerUrl } from './data/installation/data-dir.js';
 import type { Edges } from './data/installation/edges.js';
 import { openStore, type Store } from './data/installation/open-stores.js';
 import { assetUrl } from './data/jobs/task.js';
-import {
-  followChosenBundles,
-  isWildcard,
-  listen,
-  localUrl,
-  openMetricsPort,
-  Parts,
-  type Started,
-  unknownVariables,
-  type WorkEdges,
-  warnOfMissingMatte,
-} from './parts.js';
+import { followChosenBundles, warnOfMissingMatte } from './follow-bundles.js';
+import { Parts, type Started } from './parts.js';
+import { isWildcard, listen, localUrl, openMetricsPort } from './ports.js';
 import { createContext, type ServerContext } from './server-context.js';
+import { unknownVariables } from './unknown-variables.js';
 import { createApp } from './web/app.js';
 import { createHttpServer } from './web/guards/http-server.js';
 import type { RouteGroup } from './web/mount.js';

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { Agent } from 'undici';
 import type { Config } from './config.js';
+import { createWorker, userUrlAgent, type WorkEdges } from './create-worker.js';
 import { KeyUse } from './data/accounts/api-keys.js';
 import { findValid } from './data/accounts/credentials.js';
 import { DashboardTokens } from './data/accounts/dashboard-tokens.js';
@@ -12,7 +13,6 @@ import { firstInQueue } from './data/jobs/claim.js';
 import { jobEstimate } from './data/jobs/reservations.js';
 import { Endpoints, SecretBox } from './data/webhooks/endpoints.js';
 import { readEventStates } from './data/webhooks/job-events.js';
-import { createWorker, userUrlAgent, type WorkEdges } from './parts.js';
 import { Cursors } from './web/answers/cursors.js';
 import { EventFeed } from './web/answers/event-feed.js';
 import { JobEstimates, queueHeadSize } from './web/answers/job-estimates.js';

@@ -2,19 +2,14 @@ import { existsSync } from 'node:fs';
 import { ConfigError } from '../base/errors.js';
 import { createLog } from '../base/log.js';
 import type { Config } from '../config.js';
+import { createWorker, userUrlAgent, type WorkEdges } from '../create-worker.js';
 import { dataDirOf } from '../data/installation/data-dir.js';
 import { openTables } from '../data/installation/open-stores.js';
-import {
-  createWorker,
-  followChosenBundles,
-  openMetricsPort,
-  Parts,
-  unknownVariables,
-  userUrlAgent,
-  type WorkEdges,
-  warnOfMissingMatte,
-} from '../parts.js';
+import { followChosenBundles, warnOfMissingMatte } from '../follow-bundles.js';
+import { Parts } from '../parts.js';
+import { openMetricsPort } from '../ports.js';
 import type { ServeOptions, Server } from '../serve.js';
+import { unknownVariables } from '../unknown-variables.js';
 import { Metrics } from '../web/metrics.js';
 import { requireLocation } from './location.js';
 import { isPostgresUrl } from './postgres/connections.js';
