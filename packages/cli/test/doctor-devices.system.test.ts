@@ -46,6 +46,10 @@ describe('the report of doctor', () => {
     expect(process.env.ORT_DISABLE_TELEMETRY).toBe('1');
   });
 
+  test('has tried a database in the data directory', () => {
+    expect(stdout).toMatch(/✔ database +SQLite works in the data directory$/m);
+  });
+
   test('shows the machine, and that no server responds', () => {
     expect(stdout).toMatch(/node +\d+\.\d+/);
     expect(stdout).toMatch(/no response from http:\/\/127\.0\.0\.1:1/);
@@ -83,6 +87,13 @@ test('doctor --json has the same devices and the installed bundles, and continue
     },
   ]);
   expect({ code, healthy }).toEqual({ code: 1, healthy: false });
+});
+
+test('doctor reports a bucket that cannot be reached as a problem', async () => {
+  const s3 = { GEN3D_ASSETS: 's3://models/a', GEN3D_S3_ENDPOINT: 'http://127.0.0.1:9' };
+  const { findings } = await doctor({ ...s3, AWS_ACCESS_KEY_ID: 'a', AWS_SECRET_ACCESS_KEY: 'b', AWS_REGION: 'eu' });
+  const text = expect.stringContaining('it cannot be reached (ECONNREFUSED)');
+  expect(findings).toContainEqual({ topic: 'bucket', level: 'problem', text });
 });
 
 test('doctor reports a configured device that cannot be used as a problem', async () => {

@@ -49,6 +49,9 @@ test('an assistant creates a model, receives progress and a thumbnail, and downl
   const { client, call } = await connectClient();
   const { tools } = await client.listTools();
   expect(tools.map(({ name }) => name).sort()).toEqual(['create', 'download', 'list', 'wait']);
+  // The official clients give up after a minute.
+  const wait = tools.find(({ name }) => name === 'wait')?.inputSchema.properties?.timeout_seconds;
+  expect((wait as { default: number }).default).toBeLessThan(60);
   expect(client.getInstructions()).toMatch(/Call create .*, then wait .*, then download/);
 
   const created = await call('create', { image: 'cup.png' });

@@ -130,6 +130,13 @@ test('when a process ends, all pending calls and later ones reject with its exit
   expect(child.hasEnded).toBe(true);
 });
 
+test('a process that another one kills is told from one that is killed here', async () => {
+  const [killed, ended] = [childProcess(ignoreMessages), childProcess(ignoreMessages)];
+  process.kill(killed.pid!, 'SIGKILL');
+  expect(await killed.ended).toMatchObject({ signal: 'SIGKILL', killedByOthers: true });
+  expect(await ended.kill()).toMatchObject({ signal: 'SIGKILL', killedByOthers: false });
+});
+
 test('a process that exceeds the time limit of a call is killed', async () => {
   const child = childProcess(ignoreMessages);
   await expect(child.call('sum', undefined, { timeoutMs: 10 })).rejects.toMatchObject({

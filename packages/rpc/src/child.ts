@@ -10,8 +10,13 @@ export class ExitError extends Error {
   readonly signal: NodeJS.Signals | null = null;
   /** True if it was killed because a call exceeded its time limit. */
   readonly timedOut: boolean = false;
+  /** True if it was killed by neither this process nor a time limit. Most likely, the machine ran out of memory. */
+  readonly killedByOthers: boolean = false;
 
-  constructor(message: string, end: Partial<Pick<ExitError, 'code' | 'signal' | 'timedOut' | 'cause'>>) {
+  constructor(
+    message: string,
+    end: Partial<Pick<ExitError, 'code' | 'signal' | 'timedOut' | 'killedByOthers' | 'cause'>>,
+  ) {
     super(message);
     Object.assign(this, end);
   }
@@ -26,6 +31,7 @@ export class Child<Remote extends Functions<Remote>> extends Channel<Remote> {
   readonly ended: Promise<ExitError>;
   #exit: ExitError | undefined;
   #timeoutMs: number | undefined;
+  #isKilled = false;
 
   /**
    * @param name for the message of the `ExitError`
@@ -57,7 +63,8 @@ export class Child<Remote extends Functions<Remote>> extends Channel<Remote> {
       });
       events.on('exit', (code: number | null, signal: NodeJS.Signals | null = null) => {
         const timeoutMs = this.#timeoutMs;
-        if (timeoutMs === undefined) end(`ended with ${signal ?? `code ${code}`}`, { code, signal });
+        const killedByOthers = signal === 'SIGKILL' && !this.#isKilled;
+        if (timeoutMs === undefined) end(`ended with ${signal ?? `code ${code}`}`, { code, signal, killedByOthers });
         else end(`did not respond within ${timeoutMs / 1_000} s`, { code, signal, timedOut: true });
       });
     });
@@ -135,6 +142,7 @@ export class Child<Remote extends Functions<Remote>> extends Channel<Remote> {
   /** Ends the child at once. Resolves when it has ended. */
   kill(): Promise<ExitError> {
     const { endpoint } = this;
+    this.#isKilled = true;
     if (endpoint && 'terminate' in endpoint) void endpoint.terminate();
     // After a failed `fork`, until Node emits its error, `kill` would send the signal to whatever process id the handle
     // holds. That is often 0, which means the whole process group, including this process.

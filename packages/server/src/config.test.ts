@@ -129,6 +129,7 @@ describe('settings', () => {
     ['allowedHost', 'gpu-box:8787', 'without a port'],
     ['publicUrl', 'gpu-box:8787', 'https://gen3d.example.com'],
     ['publicUrl', 'http://gpu-box/?a=b', 'must not have a query or a fragment'],
+    ['publicUrl', 'https://example.com/gen3d/', 'must not have a path, because the pages of the server'],
     ['assetsUrl', 'http://gpu-box/#models', 'must not have a query or a fragment'],
     ['bootstrapApiKey', 'gen3d_test_public', 'must not be the public test key'],
   ])('reject %s=%s with an error that says what is allowed', (key, value, hint) => {

@@ -125,7 +125,13 @@ const WithFlag = z.strictObject({
   dataDir: folder.describe(
     "Folder for the database, the stored inputs and the server key; default: ~/.local/share/gen3d, or the platform's folder for application data",
   ),
-  publicUrl: baseUrl.optional().describe('URL at which clients reach this server; default: http://HOST:PORT'),
+  publicUrl: baseUrl
+    .refine(
+      (url) => /^\w+:\/\/[^/]*$/.test(url),
+      'must not have a path, because the pages of the server are at the root of a host. Give it a host name or a port of its own',
+    )
+    .optional()
+    .describe('URL at which clients reach this server; default: http://HOST:PORT'),
   assetsUrl: baseUrl.optional().describe('URL at which clients reach the assets; default: PUBLIC_URL/assets'),
   allowedHost: hosts
     .optional()

@@ -1,8 +1,13 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { HttpManifest } from '@gen3d/engine';
 import { type Admin, openAdmin as open } from './admin.js';
 import { type Move, type MoveReport, migrateTo as move } from './cluster/moving/migrate-to.js';
 import { worker as startWorker } from './cluster/worker.js';
 import type { Config } from './config.js';
+import { migrate, openDatabase } from './data/db/open.js';
+import { sqlite } from './data/db/sqlite.js';
+import { dataDirOf } from './data/installation/data-dir.js';
 import { edges } from './edges.js';
 import { ModelServer } from './foreign/model-server/model-server.js';
 import { type ServeOptions, type Server, serve as startServer } from './serve.js';
@@ -39,6 +44,23 @@ export async function probeModelServer(manifest: HttpManifest): Promise<string |
   const server = new ModelServer({ manifest, timeoutMs: 0, rules: { allowPrivateNetwork: false } });
   const problem = await server.probe().finally(() => server.kill());
   return problem?.message;
+}
+
+/** Makes a database in a new folder within `folder`, and removes it. @throws {ConfigError} if SQLite cannot work there */
+export async function trySqlite(folder: string): Promise<void> {
+  const scratch = await mkdtemp(join(folder, '.gen3d-doctor-'));
+  try {
+    const db = openDatabase(sqlite, join(scratch, 'gen3d.sqlite'));
+    await migrate(db).finally(() => db.destroy());
+  } finally {
+    await rm(scratch, { recursive: true });
+  }
+}
+
+/** Tries all operations on the bucket of `--assets`. @throws {ConfigError} that says what is missing */
+export async function tryBucket(config: Config): Promise<void> {
+  const files = await edges.openFileStores(dataDirOf(config), config);
+  await files.check();
 }
 
 export const migrateTo = (what: Move): Promise<MoveReport> => move(edges, what);

@@ -100,6 +100,11 @@ test('a bundle of the kind http cannot be pulled, because it decides where photo
 
 test.each([
   ['its URL is not http', { url: 'file:///etc' }, /url/],
+  [
+    'it names the variable of another credential',
+    { keyVariable: 'AWS_SECRET_ACCESS_KEY' },
+    /must begin with MODEL_SERVER_/,
+  ],
   ['it has graphs', { graph: 'encoder.onnx' }, /graph/],
 ])('a manifest of the kind http is refused if %s', (_, fields, field) => {
   const text = JSON.stringify({ ...httpManifest('http://127.0.0.1:9'), ...fields });

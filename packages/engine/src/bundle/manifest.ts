@@ -234,7 +234,10 @@ export const HttpManifest = z
       .describe('fields that the server gets with each photo; jobs can change those that are not objects'),
     keyVariable: z
       .string()
-      .regex(/^(?!GEN3D_)[A-Z][A-Z0-9_]*$/, 'must be the name of an environment variable without GEN3D_')
+      .regex(
+        /^MODEL_SERVER_[A-Z0-9_]+$/,
+        'must begin with MODEL_SERVER_, such as MODEL_SERVER_KEY, because the url gets its value',
+      )
       .optional()
       .describe('the environment variable that has the API key of the server'),
     concurrency: z.int().min(1).max(32).default(1).describe('how many photos each runner sends at the same time'),

@@ -168,7 +168,9 @@ export class Children {
         onCrash(end instanceof ExitError && end.timedOut ? 'hung' : 'crashed');
         const isStable = runner?.hasMadeModels || performance.now() - startedAt > stableMs;
         const restartMs = isStable ? firstPauseMs : pauseMs;
-        log.error({ runner: runner?.id, problem: end.message, restartMs }, 'runner crashed');
+        const isKilled = end instanceof ExitError && end.killedByOthers;
+        const problem = `${end.message}${isKilled ? ', probably for lack of memory; see `gen3d doctor`' : ''}`;
+        log.error({ runner: runner?.id, problem, restartMs }, 'runner crashed');
         await pause(restartMs, undefined, { signal: this.#stopping.signal }).catch(() => {});
         pauseMs = Math.min(2 * restartMs, maxPauseMs);
       }

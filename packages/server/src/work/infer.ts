@@ -1,4 +1,5 @@
 import { EngineError } from '@gen3d/engine/errors';
+import { ExitError } from '@gen3d/rpc';
 import { firstCharacters, progress } from '@gen3d/schema';
 import { readRealSize, type SamplerSettings } from '@gen3d/schema/rules';
 import { rateOf } from '../data/accounts/rates.js';
@@ -16,7 +17,7 @@ import { type ActiveJob, type ActiveJobs, aboutJob, type Opening, type WorkConte
 import { progressSteps } from './runner/progress-steps.js';
 import type { Runner } from './runner/runner.js';
 import type { Made, SidePhoto } from './runner/runner-protocol.js';
-import { ReleasedError } from './stage-failures.js';
+import { AttemptFailure, ReleasedError } from './stage-failures.js';
 import { maxOutageMs, outageReason } from './stage-outage.js';
 
 // Makes the models of prepared jobs, several at a time. A runner makes the models: a child process without the
@@ -36,8 +37,12 @@ const rounded = (times: StageTimes): StageTimes =>
 /** Computes the charged time, which is the sum of the engine's stages, so that a customer can check it. */
 const inferenceTime = (times: StageTimes): number => Object.values(times).reduce((sum, ms) => sum + ms, 0);
 
-/** Turns an `EngineError` into a `JobFailure`, which ends the job. */
+const runnerKilled =
+  'The process that makes models was killed, probably because the server ran out of memory. On the server, `gen3d doctor` says how much it needs';
+
+/** Turns an `EngineError` into a `JobFailure`, which ends the job, and explains the end of a runner. */
 function throwAsFailure(error: unknown): never {
+  if (error instanceof ExitError && error.killedByOthers) throw new AttemptFailure(runnerKilled, { cause: error });
   if (error instanceof EngineError)
     throw new JobFailure(error.code, firstCharacters(error.message, 1_000), { cause: error });
   throw error;

@@ -24,6 +24,7 @@ import {
   portFinding,
   problem,
   sandboxFinding,
+  storageFindings,
 } from './installation.js';
 
 export function addDoctor(program: Command): void {
@@ -44,11 +45,13 @@ async function doctor(command: Command): Promise<void> {
   const bundles = await installedBundles(modelDirs(config));
   const native = await nativeFindings();
   const isComplete = native.every(({ level }) => level !== 'problem');
+  const folder = await nearestFolder(config.dataDir);
   const findings = [
     ...machineFindings(),
     ...native,
     await dataDirectoryFinding(config.dataDir),
-    await diskFinding(await nearestFolder(config.dataDir)),
+    ...(isComplete ? await storageFindings(config, folder) : []),
+    await diskFinding(folder),
     await portFinding(config),
     await sandboxFinding(config),
     ...(await serverFindings(options)),

@@ -62,6 +62,21 @@ export async function sandboxFinding({ decoderSandbox }: Config): Promise<Findin
   return level('sandbox', text);
 }
 
+/** Tries a database in `folder`, which must exist, and the bucket. */
+export async function storageFindings(config: Config, folder: string): Promise<Finding[]> {
+  const { tryBucket, trySqlite } = await import('@gen3d/server');
+  const finding = (topic: string, text: string, tried: Promise<void>): Promise<Finding> =>
+    tried.then(
+      () => ok(topic, text),
+      (error: unknown) => problem(topic, errorMessage(error)),
+    );
+  const { database, assets } = config;
+  return Promise.all([
+    ...(database === 'sqlite' ? [finding('database', 'SQLite works in the data directory', trySqlite(folder))] : []),
+    ...(assets?.startsWith('s3://') ? [finding('bucket', assets, tryBucket(config))] : []),
+  ]);
+}
+
 /** Checks the disk of `folder`, which must exist. */
 export async function diskFinding(folder: string): Promise<Finding> {
   try {

@@ -14,7 +14,7 @@ import { callerOf, refuseSandbox } from '../guards/auth.js';
 import { admissionOf, hold, inTurn } from '../guards/shares.js';
 import type { Services } from './services.js';
 
-// Streams the events of an account or of one job (docs/events.md). A stream continues after the event that the client
+// Streams the events of an account or of one job (docs/webhooks.md). A stream continues after the event that the client
 // names in Last-Event-ID. An account's stream otherwise begins with the next event, and a job's with the first.
 
 type Dependencies = Pick<Services, 'db' | 'eventFeed' | 'assetsUrl' | 'log' | 'shares'>;

@@ -35,6 +35,15 @@ test('one process decodes image after image', async () => {
   expect(pool.pids).toEqual(pids);
 });
 
+test('a process that has decoded an image of one account gets none of another', async () => {
+  const pool = openPool();
+  await pool.decode(ballPhoto(), 'a', never);
+  const { pids } = pool;
+  expect(await pool.decode(ballPhoto(), 'b', never)).toEqual(ballPixels());
+  expect(pool.pids).toHaveLength(1);
+  expect(pool.pids).not.toEqual(pids);
+});
+
 test('images are decoded concurrently up to the size of the lane', async () => {
   const pool = openPool({ ordinary: { size: 2 } });
   const images = await Promise.all(Array.from({ length: 5 }, () => pool.decode(ballPhoto(), 'account', never)));

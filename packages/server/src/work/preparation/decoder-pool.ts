@@ -18,7 +18,7 @@ export interface LaneOptions extends DecoderOptions {
   size: number;
   /** Time limit for a response. Much longer than an image takes, even on a busy machine. */
   timeoutMs: number;
-  /** Lets a process decode several images. Otherwise it ends after each, which returns all its memory. */
+  /** Lets a process decode several images of an account. Otherwise it ends after each, which returns all its memory. */
   reuse: boolean;
 }
 
@@ -134,6 +134,8 @@ const isKill = (name: 'SIGKILL' | 'SIGTERM', { code, signal }: ExitError): boole
 /** Decoder processes with the same limits. Accounts take turns, and an account's images wait in order of arrival. */
 class Lane {
   readonly #decoders = new Map<Decoder, NodeJS.Timeout | undefined>();
+  /** Whose images a process has decoded. If one has taken it over, it must not get those of others. */
+  readonly #accounts = new WeakMap<Decoder, string>();
   readonly #places: Shares;
 
   constructor(readonly options: LaneOptions) {
@@ -147,7 +149,8 @@ class Lane {
   async decode(image: Uint8Array, accountId: string, signal: AbortSignal): Promise<RawImage> {
     const place = await this.#places.wait(accountId, signal);
     try {
-      const decoder = this.#take();
+      const decoder = this.#take(accountId);
+      this.#accounts.set(decoder, accountId);
       return await decoder.decode(image, this.options.timeoutMs).finally(() => this.#giveBack(decoder));
     } finally {
       place.end();
@@ -162,12 +165,12 @@ class Lane {
     for (const decoder of this.#decoders.keys()) this.#stop(decoder);
   }
 
-  #take(): Decoder {
+  #take(accountId?: string): Decoder {
     for (const [decoder, idleTimer] of this.#decoders) {
       if (idleTimer === undefined) continue;
       clearTimeout(idleTimer);
-      if (decoder.hasEnded) {
-        this.#decoders.delete(decoder);
+      if (decoder.hasEnded || (this.#accounts.get(decoder) ?? accountId) !== accountId) {
+        this.#stop(decoder);
         continue;
       }
       this.#decoders.set(decoder, undefined);

@@ -1,6 +1,10 @@
+import { once } from 'node:events';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
 import { limits } from '@gen3d/schema';
 import type { Agent } from 'undici';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { makePrivateCa } from '../../../test/faults/private-ca.js';
 import { site } from '../../../test/kit.js';
 import { guardedAgent } from '../../base/net/guarded-agent.js';
 import { type FetchOptions, fetchImage } from './fetch-image.js';
@@ -52,6 +56,26 @@ describe('a remote image', () => {
       code: 'image_fetch_failed',
       message: expect.stringContaining('HTTP 404'),
     });
+  });
+
+  test.each([401, 403])('that its host refuses with HTTP %i fails with advice', async (status) => {
+    const url = await site((_request, response) => response.writeHead(status).end());
+    await expect(get(url)).rejects.toThrow(`HTTP ${status}. Its host refuses programs, or the URL has expired.`);
+  });
+
+  test('is not fetched from a host with a certificate of an unknown authority, and the message says what helps', async () => {
+    const { cert, key } = await makePrivateCa();
+    const server = createServer({ cert, key }).listen(0, '127.0.0.1');
+    onTestFinished(() => void server.close());
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    await expect(get(`https://127.0.0.1:${port}`)).rejects.toMatchObject({
+      code: 'image_fetch_failed',
+      message: expect.stringMatching(/authority that this machine does not know. Set NODE_EXTRA_CA_CERTS/),
+    });
+    const plain = await site((_request, response) => response.end('photo'));
+    const https = plain.replace('http:', 'https:');
+    await expect(get(https)).rejects.toThrow('its host does not use https on this port');
   });
 
   test('may be behind up to three redirects', async () => {

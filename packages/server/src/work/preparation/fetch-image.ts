@@ -1,4 +1,5 @@
 import { limits } from '@gen3d/schema';
+import { certificateProblem } from '@gen3d/schema/rules';
 import { type Dispatcher, request } from 'undici';
 import { readBody } from '../../base/net/read-body.js';
 import { JobFailure } from '../../data/jobs/failures.js';
@@ -9,6 +10,7 @@ const redirects = new Set([301, 302, 303, 307, 308]);
 
 const mib = (bytes: number) => `${Math.round(bytes / 1024 / 1024)} MiB`;
 const fetchFailed = (message: string, cause?: unknown) => new JobFailure('image_fetch_failed', message, { cause });
+const refusedAdvice = '. Its host refuses programs, or the URL has expired. Download the image and send the file';
 const tooLarge = () =>
   new JobFailure('image_too_large', `The image at the URL is larger than ${mib(limits.remoteImageBytes)}`);
 
@@ -27,9 +29,8 @@ function transportProblem(error: unknown): string {
     case 'ETIMEDOUT':
       return 'its host did not respond in time';
     default:
-      return typeof code === 'string' && /CERT|TLS|SSL/.test(code)
-        ? 'its certificate is not valid'
-        : 'the connection was interrupted';
+      if (/SSL|TLS|EPROTO/.test(String(code))) return 'its host does not use https on this port';
+      return certificateProblem(code) ?? 'the connection was interrupted';
   }
 }
 
@@ -82,7 +83,8 @@ async function follow(start: URL, { dispatcher, signal, onLength, onBytes }: Fet
     }
     if (statusCode !== 200) {
       body.destroy();
-      throw fetchFailed(`The image URL returned HTTP ${statusCode}`);
+      const advice = [401, 403].includes(statusCode) ? refusedAdvice : '';
+      throw fetchFailed(`The image URL returned HTTP ${statusCode}${advice}`);
     }
     const announced = Number(headers['content-length']);
     return readBody(body, { announced, maxBytes: limits.remoteImageBytes, tooLarge, onLength, onBytes });

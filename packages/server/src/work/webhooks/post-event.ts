@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { limits, signatureHeader, timestampHeader, type WebhookEvent } from '@gen3d/schema';
+import { certificateProblem } from '@gen3d/schema/rules';
 import { type Dispatcher, request } from 'undici';
 import { isoTime } from '../../base/time.js';
 import type { EventRow } from '../../data/db/tables.js';
@@ -90,7 +91,7 @@ export async function postEvent(
 function connectionFailure(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
-  return connectionFailures[code] ?? (error.message || code || error.name);
+  return connectionFailures[code] ?? certificateProblem(code) ?? (error.message || code || error.name);
 }
 
 /**
