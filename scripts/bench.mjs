@@ -10,8 +10,4 @@ import { benchEngine } from './bench/engine.mjs';
 import { runBench } from './bench/run.mjs';
 import { benchServer } from './bench/server.mjs';
 
-await runBench({
-  server: benchServer,
-  engine: benchEngine,
-  api: benchApi,
-});
+await runBench({ server: benchServer, engine: benchEngine, api: benchApi });

@@ -77,7 +77,6 @@ export async function benchApi(atEnd) {
   /** @type {Bases} */
   const bases = {
     [express]: () => load(bare, [{ path: '/bare/1' }]),
-    'bare Express 5: `POST` with `express.json()`': () => load(bare, [post(body)]),
     [commits]: (round) => commit(join(folder, `commits-${round}.db`)),
   };
   /** @type {Server[]} */

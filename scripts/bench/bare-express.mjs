@@ -19,9 +19,6 @@ app.get('/bare/:id', (_request, response) => {
     finished_at: '2026-01-02T03:04:15.000Z',
   });
 });
-app.post('/v1/jobs', express.json(), (_request, response) => {
-  response.status(202).json({ job_id: id });
-});
 const listener = app.listen(0, '127.0.0.1', () => {
   const { port } = /** @type {import('node:net').AddressInfo} */ (listener.address());
   console.log(`listening on http://127.0.0.1:${port}`);

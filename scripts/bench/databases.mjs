@@ -1,39 +1,7 @@
 import { requireFrom } from '../repository.mjs';
 
-const requireServer = requireFrom('server');
 /** @type {typeof import('better-sqlite3')} */
-export const Sqlite = requireServer('better-sqlite3');
-/** @type {typeof import('pg')} */
-const pg = requireServer('pg');
-
-/**
- * Runs a statement on a new connection.
- *
- * @param {string} url
- * @param {string} statement
- */
-export async function queryPostgres(url, statement) {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  try {
-    return (await client.query(statement)).rows;
-  } finally {
-    await client.end();
-  }
-}
-
-/**
- * Creates a database on the PostgreSQL server of `url` and returns its URL.
- *
- * @param {string} url
- * @param {string} name
- */
-export async function createPostgresDatabase(url, name) {
-  await queryPostgres(url, `create database ${name}`);
-  const database = new URL(url);
-  database.pathname = `/${name}`;
-  return database.href;
-}
+export const Sqlite = requireFrom('server')('better-sqlite3');
 
 const base32 = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 

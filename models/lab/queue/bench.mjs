@@ -4,11 +4,12 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { makeWorkerUtils } from 'graphile-worker';
-import { createPostgresDatabase, queryPostgres, Sqlite } from '../../../scripts/bench/databases.mjs';
+import { Sqlite } from '../../../scripts/bench/databases.mjs';
 import { median, quantile, row, sum } from '../../../scripts/bench/figures.mjs';
 import { buildSources } from '../../../scripts/bench/sources.mjs';
 import { Failed } from '../../../scripts/processes.mjs';
 import { longQueue, measureLongQueue, numbers } from './long-queue.mjs';
+import { createPostgresDatabase, queryPostgres } from './postgres.mjs';
 
 const workerFile = join(import.meta.dirname, 'bench-worker.mjs');
 const workerCounts = [1, 2, 4, 8];

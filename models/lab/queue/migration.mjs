@@ -6,11 +6,12 @@ import { randomBytes } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { cpus, loadavg } from 'node:os';
 import { join } from 'node:path';
-import { createPostgresDatabase, Sqlite, seededUlid } from '../../../scripts/bench/databases.mjs';
+import { Sqlite, seededUlid } from '../../../scripts/bench/databases.mjs';
 import { buildSources } from '../../../scripts/bench/sources.mjs';
 import { Failed, main, start, stop } from '../../../scripts/processes.mjs';
 import { gen3dBin } from '../../../scripts/repository.mjs';
 import { listeningUrl, startThrowawayServer } from '../../../scripts/throwaway-server.mjs';
+import { createPostgresDatabase } from './postgres.mjs';
 
 const jobCount = Number(process.argv[2] ?? 100_000);
 const openJobs = 500;

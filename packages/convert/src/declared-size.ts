@@ -1,8 +1,8 @@
 import { Accessor, BufferUtils, type GLTF, ImageUtils } from '@gltf-transform/core';
 import { ConversionError } from './conversion-error.js';
 
-// A GLB of a few hundred bytes can declare gigabytes: in accessors without data, by drawing one mesh a thousand times, in
-// the headers of images and in compressed data. So everything that a file declares is summed before any of it is
+// A GLB of a few hundred bytes can declare gigabytes: in accessors without data, by drawing one mesh a thousand times,
+// in the headers of images and in compressed data. So everything that a file declares is summed before any of it is
 // allocated, and what it declares about its own bytes must be true.
 
 /** How much a GLB may declare. */

@@ -19,8 +19,8 @@ export interface FlatFoot {
 }
 
 /**
- * Cuts off the lowest part of a model whose Y axis points up: as little as is enough to let it stand, and at most 5 % of
- * its height. The cut is closed by flat triangles, so a closed surface stays closed.
+ * Cuts off the lowest part of a model whose Y axis points up: as little as is enough to let it stand, and at most 5 %
+ * of its height. The cut is closed by flat triangles, so a closed surface stays closed.
  */
 export function cutFlatFoot({ parts }: Pick<ModelContent, 'parts'>): FlatFoot {
   const { positions } = weld(parts);

@@ -116,7 +116,7 @@ function toPart(node: Node, primitive: Primitive, materials: readonly Material[]
   // An incomplete triangle at the end does not count.
   const indices = corners.subarray(0, corners.length - (corners.length % 3));
   if (indices.length === 0) return undefined;
-  // Column-major. Normals are transformed by the cofactors of its upper left part, which also works for nonuniform scales.
+  // Column-major. Normals are transformed by the cofactors of its upper left part, also for nonuniform scales.
   const m = node.getWorldMatrix();
   const [a, b, c, d, e, f, g, h, i] = [m[0], m[4], m[8], m[1], m[5], m[9], m[2], m[6], m[10]];
   const linear = [a, b, c, d, e, f, g, h, i];

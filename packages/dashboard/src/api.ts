@@ -26,8 +26,8 @@ export interface Api {
   /** Downloads a file. Undefined if the server has no such file. */
   getFile(path: string): Promise<Blob | undefined>;
   /**
-   * Follows the events of the account's jobs: calls `onContact` whenever the server sends something, and says whether that
-   * has an event. Resolves when the stream ends. Undefined for the account of the public test key, which has no events.
+   * Follows the events of the account's jobs: calls `onContact` whenever the server sends something, and says whether
+   * that has an event. Resolves when the stream ends. Undefined for the public test key, whose account has no events.
    */
   follow: ((onContact: (hasEvent: boolean) => void, signal: AbortSignal) => Promise<void>) | undefined;
   /** Resolves to the body of the response, which is undefined if there is none. */

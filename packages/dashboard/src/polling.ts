@@ -41,8 +41,8 @@ function followWhileVisible(follow: Follow | undefined, onContact: (hasEvent: bo
 
 /**
  * Calls `load` repeatedly: every second while it resolves to true (something is in progress), and after growing pauses
- * when it resolves to false or rejects. With `follow`, calls it at every event, and less often without one. Pauses while the
- * page is hidden. Starts over when `key` changes, the page is shown again or the browser is online again.
+ * when it resolves to false or rejects. With `follow`, calls it at every event, and less often without one. Pauses
+ * while the page is hidden. Starts over when `key` changes, the page is shown again or the browser is online again.
  *
  * @returns why the latest call failed
  */

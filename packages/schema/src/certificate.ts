@@ -13,26 +13,10 @@ const problems: Readonly<Record<string, readonly string[]>> = {
   'its certificate has expired': ['CERT_HAS_EXPIRED'],
   'its certificate is not valid yet. Check the clock of this machine': ['CERT_NOT_YET_VALID'],
   'its certificate is for another host name': ['ERR_TLS_CERT_ALTNAME_INVALID', 'HOSTNAME_MISMATCH'],
-  'its certificate is not valid': [
-    'CERT_CHAIN_TOO_LONG',
-    'CERT_REVOKED',
-    'CERT_SIGNATURE_FAILURE',
-    'CRL_HAS_EXPIRED',
-    'CRL_NOT_YET_VALID',
-    'CRL_SIGNATURE_FAILURE',
-    'ERROR_IN_CERT_NOT_AFTER_FIELD',
-    'ERROR_IN_CERT_NOT_BEFORE_FIELD',
-    'ERROR_IN_CRL_LAST_UPDATE_FIELD',
-    'ERROR_IN_CRL_NEXT_UPDATE_FIELD',
-    'INVALID_CA',
-    'INVALID_PURPOSE',
-    'PATH_LENGTH_EXCEEDED',
-    'UNABLE_TO_DECODE_ISSUER_PUBLIC_KEY',
-    'UNABLE_TO_DECRYPT_CERT_SIGNATURE',
-    'UNABLE_TO_DECRYPT_CRL_SIGNATURE',
-    'UNABLE_TO_GET_CRL',
-  ],
 };
+
+/** Further codes of OpenSSL, such as `CERT_REVOKED`. No other errors of Node have such codes. */
+const otherCodes = /^(CERT|CRL|ERROR_IN|INVALID|PATH_LENGTH|UNABLE_TO)_/;
 
 /**
  * Says why the certificate of a TLS server was refused, to complete a sentence such as "Cannot reach https://host: ".
@@ -41,5 +25,7 @@ const problems: Readonly<Record<string, readonly string[]>> = {
  * @returns undefined if the error is not about a certificate
  * @see https://nodejs.org/api/tls.html#x509-certificate-error-codes
  */
-export const certificateProblem = (code: unknown): string | undefined =>
-  Object.entries(problems).find(([, codes]) => codes.includes(String(code)))?.[0];
+export function certificateProblem(code: unknown): string | undefined {
+  const problem = Object.entries(problems).find(([, codes]) => codes.includes(String(code)))?.[0];
+  return problem ?? (otherCodes.test(String(code)) ? 'its certificate is not valid' : undefined);
+}

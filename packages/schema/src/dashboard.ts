@@ -1,5 +1,5 @@
-// Responses of the routes below /dashboard/api, which only the dashboard reads, and of /gen3d/jobs (docs/job-list.md), which
-// programs read, too. They are not part of the public API.
+// Responses of the routes below /dashboard/api, which only the dashboard reads, and of /gen3d/jobs (docs/job-list.md),
+// which programs read, too. They are not part of the public API.
 import * as z from 'zod/mini';
 import { JobStatus, NextCursor, Task } from './task.js';
 import { maxNameLength } from './text.js';
@@ -64,7 +64,10 @@ const account = { account_id: z.string(), name: z.string(), sandbox: z.boolean()
 export const Account = z.object(account);
 export type Account = z.infer<typeof Account>;
 
-/** `accounts`: for the operator, the first 100 and the chosen one. `charges`: whether any rate is above 0. If none is, the dashboard shows no amounts of money. */
+/**
+ * `accounts`: for the operator, the first 100 and the chosen one. `charges`: whether any rate is above 0. If none is,
+ * the dashboard shows no amounts of money.
+ */
 const signedIn = { charges: z.boolean(), accounts: z.array(Account) };
 export const Session = z.discriminatedUnion('role', [
   z.object({ role: z.null() }),
@@ -169,7 +172,7 @@ export type StageTime = z.infer<typeof StageTime>;
 
 /** Fields of a job that the task object does not have. */
 export const JobDetails = z.object({
-  /** URLs of the photos, by side. Without those that came with the request, and empty once the job cannot be tried again. */
+  /** URLs of the photos, by side. Empty once the job cannot be tried again. Photos in the request have none. */
   image_urls: z.record(z.string(), z.string()),
   attempts: z.number(),
   cost_usd: z.nullable(z.number()),

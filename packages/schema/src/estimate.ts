@@ -1,5 +1,5 @@
-// How far an unfinished job is: response headers for what the task object has no field (docs/contract.md section 4.2), and
-// its progress in words.
+// How far an unfinished job is: response headers for what the task object has no field (docs/contract.md section 4.2),
+// and its progress in words.
 import { type jobStatuses, progress as milestones } from './lifecycle.js';
 
 /** How far an unfinished job is, as the server estimates it. The server omits unknown values. */

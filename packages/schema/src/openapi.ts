@@ -120,18 +120,39 @@ interface Operation {
   responses: JsonObject;
 }
 
-const operation = (tag: string, { id, summary, description, parameters, body, responses }: Operation): JsonObject => ({
-  operationId: id,
-  tags: [tag],
-  summary,
-  ...(description ? { description } : {}),
-  ...(parameters ? { parameters } : {}),
-  ...(body ? { requestBody: { required: true, content: json(body) } } : {}),
-  responses: { ...responses, ...commonResponses },
-});
+/** The tags of the routes, by the start of their paths. */
+const tags = {
+  '/v1/jobs': 'jobs',
+  '/v1/balance': 'balance',
+  '/v1/webhook-endpoint': 'webhook endpoint',
+  '/gen3d': 'gen3d',
+};
 
-const jobs = (details: Operation) => operation('jobs', details);
-const endpoint = (details: Operation) => operation('webhook endpoint', details);
+function operation(path: string, { id, summary, description, parameters, body, responses }: Operation): JsonObject {
+  const [, tag = ''] = Object.entries(tags).find(([start]) => path.startsWith(start)) ?? [];
+  return {
+    operationId: id,
+    tags: [tag],
+    summary,
+    ...(description ? { description } : {}),
+    ...(parameters ? { parameters } : {}),
+    ...(body ? { requestBody: { required: true, content: json(body) } } : {}),
+    responses: { ...responses, ...commonResponses },
+    // Other servers of the contract do not have these routes.
+    ...(tag === 'gen3d' ? { 'x-gen3d-only': true } : {}),
+  };
+}
+
+/** Converts operations by method and path, such as `get /v1/jobs`, to the document's paths. */
+function pathsOf(operations: Readonly<Record<string, Operation>>): JsonObject {
+  const paths: Record<string, Record<string, JsonObject>> = {};
+  for (const [route, details] of Object.entries(operations)) {
+    const [method = '', path = ''] = route.split(' ');
+    paths[path] = { ...paths[path], [method]: operation(path, details) };
+  }
+  return paths;
+}
+
 const inQuery = (name: string, description: string, schema: JsonObject): JsonObject => ({
   name,
   in: 'query',
@@ -170,257 +191,223 @@ const insufficientBalance = response(
   withCode('InsufficientBalanceBody', 'insufficient_balance'),
 );
 
-const paths: JsonObject = {
-  '/v1/jobs': {
-    post: jobs({
-      id: 'createJob',
-      summary: 'Create a job',
-      description:
-        'Returns immediately. Poll the job, or receive `task.updated` events. Repeating an `idempotency_key` returns the original job, regardless of the rest of the body.',
-      parameters: [
-        {
-          name: 'X-Gen3d-Label',
-          in: 'header',
-          description: `A name for the job, as percent-encoded UTF-8: at most ${maxLabelLength} characters. Only routes outside this API return it.`,
-          schema: { type: 'string' },
-        },
-        samplerParameter,
-      ],
-      body: ref('CreateJobRequest'),
-      responses: {
-        '202': response('The job is accepted.', ref('CreateJobResponse')),
-        '400': errorResponse('Malformed JSON, or an invalid field. The message names the field.', 'invalid_request'),
-        '402': insufficientBalance,
+const routes: Readonly<Record<string, Operation>> = {
+  'post /v1/jobs': {
+    id: 'createJob',
+    summary: 'Create a job',
+    description:
+      'Returns immediately. Poll the job, or receive `task.updated` events. Repeating an `idempotency_key` returns the original job, regardless of the rest of the body.',
+    parameters: [
+      {
+        name: 'X-Gen3d-Label',
+        in: 'header',
+        description: `A name for the job, as percent-encoded UTF-8: at most ${maxLabelLength} characters. Only routes outside this API return it.`,
+        schema: { type: 'string' },
       },
-    }),
-    get: jobs({
-      id: 'listJobs',
-      summary: 'List jobs, newest first',
-      parameters: [inQuery('status', 'Only jobs with this status.', ref('JobStatus')), ...pageParameters],
-      responses: {
-        '200': response('A page of jobs.', ref('ListJobsResponse')),
-        '400': errorResponse(
-          'A parameter is invalid, or the cursor was not issued to this account.',
-          'invalid_request',
-          'invalid_cursor',
-        ),
-      },
-    }),
+      samplerParameter,
+    ],
+    body: ref('CreateJobRequest'),
+    responses: {
+      '202': response('The job is accepted.', ref('CreateJobResponse')),
+      '400': errorResponse('Malformed JSON, or an invalid field. The message names the field.', 'invalid_request'),
+      '402': insufficientBalance,
+    },
   },
-  '/v1/jobs/{id}': {
-    get: jobs({
-      id: 'getJob',
-      summary: 'Retrieve a job',
-      parameters: [jobId],
-      responses: {
-        '200': response('The job.', ref('Task'), 'retry-after', 'x-gen3d-queue-position', 'x-gen3d-stage'),
-        ...unknownJob,
-      },
-    }),
+  'get /v1/jobs': {
+    id: 'listJobs',
+    summary: 'List jobs, newest first',
+    parameters: [inQuery('status', 'Only jobs with this status.', ref('JobStatus')), ...pageParameters],
+    responses: {
+      '200': response('A page of jobs.', ref('ListJobsResponse')),
+      '400': errorResponse(
+        'A parameter is invalid, or the cursor was not issued to this account.',
+        'invalid_request',
+        'invalid_cursor',
+      ),
+    },
   },
-  '/v1/balance': {
-    get: operation('balance', {
-      id: 'getBalance',
-      summary: 'Balance and prices',
-      responses: { '200': response('The balance.', ref('Balance')) },
-    }),
+  'get /v1/jobs/{id}': {
+    id: 'getJob',
+    summary: 'Retrieve a job',
+    parameters: [jobId],
+    responses: {
+      '200': response('The job.', ref('Task'), 'retry-after', 'x-gen3d-queue-position', 'x-gen3d-stage'),
+      ...unknownJob,
+    },
   },
-  '/v1/webhook-endpoint': {
-    put: endpoint({
-      id: 'putWebhookEndpoint',
-      summary: 'Set the URL for events',
-      body: ref('PutWebhookEndpointRequest'),
-      responses: {
-        '200': response(
-          'The endpoint, with its secret when it is first configured.',
-          ref('PutWebhookEndpointResponse'),
-        ),
-        '400': errorResponse(
-          '`url` is missing, is not an https URL, or points to a private address.',
-          'invalid_request',
-        ),
-      },
-    }),
-    get: endpoint({
-      id: 'getWebhookEndpoint',
-      summary: 'The endpoint and its current secret',
-      responses: {
-        '200': response('The endpoint.', ref('WebhookEndpoint'), 'x-gen3d-failing-since', 'x-gen3d-paused-until'),
-        '404': errorResponse('No endpoint is configured.', 'not_configured'),
-      },
-    }),
-    delete: endpoint({
-      id: 'deleteWebhookEndpoint',
-      summary: 'Stop all deliveries',
-      responses: { '204': { description: 'The account has no endpoint.', headers: withHeaders() } },
-    }),
+  'get /v1/balance': {
+    id: 'getBalance',
+    summary: 'Balance and prices',
+    responses: { '200': response('The balance.', ref('Balance')) },
   },
-  '/v1/webhook-endpoint/rotate': {
-    post: endpoint({
-      id: 'rotateWebhookSecret',
-      summary: 'Replace the secret; the old one stops working immediately',
-      responses: {
-        '200': response('The new secret.', ref('RotateSecretResponse')),
-        '404': errorResponse('No endpoint is configured.', 'not_configured'),
-      },
-    }),
+  'put /v1/webhook-endpoint': {
+    id: 'putWebhookEndpoint',
+    summary: 'Set the URL for events',
+    body: ref('PutWebhookEndpointRequest'),
+    responses: {
+      '200': response('The endpoint, with its secret when it is first configured.', ref('PutWebhookEndpointResponse')),
+      '400': errorResponse('`url` is missing, is not an https URL, or points to a private address.', 'invalid_request'),
+    },
   },
-  '/v1/webhook-endpoint/test': {
-    post: endpoint({
-      id: 'testWebhook',
-      summary: 'Send a ping in about 10 seconds',
-      responses: {
-        '202': response('The ping is queued.', ref('TestWebhookResponse')),
-        '409': errorResponse('No endpoint is configured.', 'not_configured'),
-      },
-    }),
+  'get /v1/webhook-endpoint': {
+    id: 'getWebhookEndpoint',
+    summary: 'The endpoint and its current secret',
+    responses: {
+      '200': response('The endpoint.', ref('WebhookEndpoint'), 'x-gen3d-failing-since', 'x-gen3d-paused-until'),
+      '404': errorResponse('No endpoint is configured.', 'not_configured'),
+    },
+  },
+  'delete /v1/webhook-endpoint': {
+    id: 'deleteWebhookEndpoint',
+    summary: 'Stop all deliveries',
+    responses: { '204': { description: 'The account has no endpoint.', headers: withHeaders() } },
+  },
+  'post /v1/webhook-endpoint/rotate': {
+    id: 'rotateWebhookSecret',
+    summary: 'Replace the secret; the old one stops working immediately',
+    responses: {
+      '200': response('The new secret.', ref('RotateSecretResponse')),
+      '404': errorResponse('No endpoint is configured.', 'not_configured'),
+    },
+  },
+  'post /v1/webhook-endpoint/test': {
+    id: 'testWebhook',
+    summary: 'Send a ping in about 10 seconds',
+    responses: {
+      '202': response('The ping is queued.', ref('TestWebhookResponse')),
+      '409': errorResponse('No endpoint is configured.', 'not_configured'),
+    },
   },
 };
-
-/** An operation of gen3d's own server, which other servers of the contract do not have. */
-const own = (details: Operation): JsonObject => ({ ...operation('gen3d', details), 'x-gen3d-only': true });
 
 const changed = response('How many jobs changed.', {
   type: 'object',
   properties: { changed: { type: 'integer' } },
   required: ['changed'],
 });
-const setHidden = (id: string, summary: string): JsonObject =>
-  own({
-    id,
-    summary,
-    body: {
-      type: 'object',
-      properties: {
-        task_ids: { type: 'array', items: { type: 'string' }, minItems: 1, maxItems: limits.pageSize.max },
-      },
-      required: ['task_ids'],
+const setHidden = (id: string, summary: string): Operation => ({
+  id,
+  summary,
+  body: {
+    type: 'object',
+    properties: {
+      task_ids: { type: 'array', items: { type: 'string' }, minItems: 1, maxItems: limits.pageSize.max },
     },
-    responses: {
-      '200': changed,
-      '400': errorResponse('An invalid field, which the message names.', 'invalid_request'),
-    },
-  });
+    required: ['task_ids'],
+  },
+  responses: {
+    '200': changed,
+    '400': errorResponse('An invalid field, which the message names.', 'invalid_request'),
+  },
+});
 
-const stream = (details: Pick<Operation, 'id' | 'summary' | 'parameters'>, others: JsonObject): JsonObject =>
-  own({
-    ...details,
-    description:
-      'Server-sent events. `id` is the event’s id, and `data` is a TaskUpdatedEvent. The server sends a comment at least every 10 seconds.',
-    parameters: [...(details.parameters ?? []), inHeader('Last-Event-ID', 'Continues after this event.')],
-    responses: {
-      '200': {
-        description: 'The stream of events.',
-        headers: withHeaders(),
-        content: { 'text/event-stream': { schema: { type: 'string' } } },
-      },
-      '400': errorResponse('A header is invalid.', 'invalid_request'),
-      ...others,
+const stream = (details: Pick<Operation, 'id' | 'summary' | 'parameters'>, others: JsonObject): Operation => ({
+  ...details,
+  description:
+    'Server-sent events. `id` is the event’s id, and `data` is a TaskUpdatedEvent. The server sends a comment at least every 10 seconds.',
+  parameters: [...(details.parameters ?? []), inHeader('Last-Event-ID', 'Continues after this event.')],
+  responses: {
+    '200': {
+      description: 'The stream of events.',
+      headers: withHeaders(),
+      content: { 'text/event-stream': { schema: { type: 'string' } } },
     },
-  });
+    '400': errorResponse('A header is invalid.', 'invalid_request'),
+    ...others,
+  },
+});
 
 const noContent = (description: string): JsonObject => ({ description, headers: withHeaders() });
 
 /** Routes of docs/job-list.md and docs/webhooks.md. */
-const ownPaths: JsonObject = {
-  '/gen3d/jobs': {
-    get: own({
-      id: 'searchJobs',
-      summary: 'Search and count jobs',
-      parameters: [
-        inQuery('search', 'Only jobs whose label contains this text, or whose id starts with it.', { type: 'string' }),
-        inQuery('id', 'Only jobs whose id starts with this.', { type: 'string' }),
-        inQuery('group', 'Only jobs of this group. Canceled jobs are in `failed`.', { enum: jobGroups }),
-        inQuery('status', 'Only jobs with this status.', ref('JobStatus')),
-        inQuery('visibility', 'Which jobs, by whether they are hidden.', {
-          enum: ['visible', 'hidden', 'all'],
-          default: 'visible',
-        }),
-        inQuery('sort', 'The order of the jobs.', { enum: ['newest', 'oldest', 'name'], default: 'newest' }),
-        ...pageParameters,
-      ],
-      responses: {
-        '200': response('A page of jobs.', ref('GalleryPage')),
-        '400': errorResponse('A parameter is invalid.', 'invalid_request', 'invalid_cursor'),
-      },
-    }),
+const ownRoutes: Readonly<Record<string, Operation>> = {
+  'get /gen3d/jobs': {
+    id: 'searchJobs',
+    summary: 'Search and count jobs',
+    parameters: [
+      inQuery('search', 'Only jobs whose label contains this text, or whose id starts with it.', { type: 'string' }),
+      inQuery('id', 'Only jobs whose id starts with this.', { type: 'string' }),
+      inQuery('group', 'Only jobs of this group. Canceled jobs are in `failed`.', { enum: jobGroups }),
+      inQuery('status', 'Only jobs with this status.', ref('JobStatus')),
+      inQuery('visibility', 'Which jobs, by whether they are hidden.', {
+        enum: ['visible', 'hidden', 'all'],
+        default: 'visible',
+      }),
+      inQuery('sort', 'The order of the jobs.', { enum: ['newest', 'oldest', 'name'], default: 'newest' }),
+      ...pageParameters,
+    ],
+    responses: {
+      '200': response('A page of jobs.', ref('GalleryPage')),
+      '400': errorResponse('A parameter is invalid.', 'invalid_request', 'invalid_cursor'),
+    },
   },
-  '/gen3d/jobs/hide': { post: setHidden('hideJobs', 'Hide jobs from the gallery') },
-  '/gen3d/jobs/unhide': { post: setHidden('unhideJobs', 'Show hidden jobs again') },
-  '/gen3d/jobs/{id}': {
-    get: own({
-      id: 'getGalleryJob',
-      summary: 'Retrieve a job with its label and what can be done with it',
-      parameters: [jobId],
-      responses: { '200': response('The job.', ref('GalleryJob')), ...unknownJob },
-    }),
-    delete: own({
-      id: 'deleteJob',
-      summary: 'Delete a job with its model, photo, label and events',
-      description: 'Repeating the request does nothing.',
-      parameters: [jobId],
-      responses: {
-        '204': noContent('The job is deleted.'),
-        ...unknownJob,
-        '409': errorResponse('The job is in inference. Cancel it first.', 'not_deletable'),
-      },
-    }),
+  'post /gen3d/jobs/hide': setHidden('hideJobs', 'Hide jobs from the gallery'),
+  'post /gen3d/jobs/unhide': setHidden('unhideJobs', 'Show hidden jobs again'),
+  'get /gen3d/jobs/{id}': {
+    id: 'getGalleryJob',
+    summary: 'Retrieve a job with its label and what can be done with it',
+    parameters: [jobId],
+    responses: { '200': response('The job.', ref('GalleryJob')), ...unknownJob },
   },
-  '/gen3d/jobs/{id}/cancel': {
-    post: own({
-      id: 'cancelJob',
-      summary: 'Cancel an unfinished job, which then costs nothing',
-      parameters: [jobId],
-      responses: {
-        '200': response('The canceled job.', ref('GalleryJob')),
-        ...unknownJob,
-        '409': errorResponse('The job is finished.', 'not_cancelable'),
-      },
-    }),
+  'delete /gen3d/jobs/{id}': {
+    id: 'deleteJob',
+    summary: 'Delete a job with its model, photo, label and events',
+    description: 'Repeating the request does nothing.',
+    parameters: [jobId],
+    responses: {
+      '204': noContent('The job is deleted.'),
+      ...unknownJob,
+      '409': errorResponse('The job is in inference. Cancel it first.', 'not_deletable'),
+    },
   },
-  '/gen3d/jobs/{id}/retry': {
-    post: own({
-      id: 'retryJob',
-      summary: 'Create a job with the photo of a finished one',
-      parameters: [
-        jobId,
-        samplerParameter,
-        inHeader('Idempotency-Key', 'A repeated request with the same key returns the same job.'),
-      ],
-      responses: {
-        '202': response('The new job is accepted.', ref('CreateJobResponse')),
-        '402': insufficientBalance,
-        ...unknownJob,
-        '409': errorResponse('The job is not finished, or its photo is gone.', 'not_retryable'),
-      },
-    }),
+  'post /gen3d/jobs/{id}/cancel': {
+    id: 'cancelJob',
+    summary: 'Cancel an unfinished job, which then costs nothing',
+    parameters: [jobId],
+    responses: {
+      '200': response('The canceled job.', ref('GalleryJob')),
+      ...unknownJob,
+      '409': errorResponse('The job is finished.', 'not_cancelable'),
+    },
   },
-  '/gen3d/jobs/{id}/share': {
-    put: own({
-      id: 'shareJob',
-      summary: 'Give a finished model a public page',
-      parameters: [jobId],
-      responses: { '200': response('The job, with its `share_path`.', ref('GalleryJob')), ...unknownJob },
-    }),
-    delete: own({
-      id: 'unshareJob',
-      summary: 'Remove the public page of a model',
-      parameters: [jobId],
-      responses: { '204': noContent('The model has no public page.'), '400': unknownJob['400'] as JsonObject },
-    }),
+  'post /gen3d/jobs/{id}/retry': {
+    id: 'retryJob',
+    summary: 'Create a job with the photo of a finished one',
+    parameters: [
+      jobId,
+      samplerParameter,
+      inHeader('Idempotency-Key', 'A repeated request with the same key returns the same job.'),
+    ],
+    responses: {
+      '202': response('The new job is accepted.', ref('CreateJobResponse')),
+      '402': insufficientBalance,
+      ...unknownJob,
+      '409': errorResponse('The job is not finished, or its photo is gone.', 'not_retryable'),
+    },
   },
-  '/gen3d/jobs/{id}/events': {
-    get: stream(
-      { id: 'streamJobEvents', summary: 'Stream the events of a job, until its last one', parameters: [jobId] },
-      {
-        '204': noContent('The job has ended, and its last event is the one in Last-Event-ID.'),
-        '404': unknownJob['404'] as JsonObject,
-      },
-    ),
+  'put /gen3d/jobs/{id}/share': {
+    id: 'shareJob',
+    summary: 'Give a finished model a public page',
+    parameters: [jobId],
+    responses: { '200': response('The job, with its `share_path`.', ref('GalleryJob')), ...unknownJob },
   },
-  '/gen3d/events': {
-    get: stream({ id: 'streamEvents', summary: 'Stream the events of all jobs, from the next one on' }, {}),
+  'delete /gen3d/jobs/{id}/share': {
+    id: 'unshareJob',
+    summary: 'Remove the public page of a model',
+    parameters: [jobId],
+    responses: { '204': noContent('The model has no public page.'), '400': unknownJob['400'] as JsonObject },
   },
+  'get /gen3d/jobs/{id}/events': stream(
+    { id: 'streamJobEvents', summary: 'Stream the events of a job, until its last one', parameters: [jobId] },
+    {
+      '204': noContent('The job has ended, and its last event is the one in Last-Event-ID.'),
+      '404': unknownJob['404'] as JsonObject,
+    },
+  ),
+  'get /gen3d/events': stream(
+    { id: 'streamEvents', summary: 'Stream the events of all jobs, from the next one on' },
+    {},
+  ),
 };
 
 const delivery = (id: string, summary: string, event: JsonObject): JsonObject => ({
@@ -478,7 +465,7 @@ export function openApiDocument(): JsonObject {
           'Routes of gen3d’s own server, beside the contract, marked with `x-gen3d-only`. Versions add fields and values, and remove none before the next major version.',
       },
     ],
-    paths: { ...paths, ...ownPaths },
+    paths: pathsOf({ ...routes, ...ownRoutes }),
     webhooks: {
       'task.updated': delivery('taskUpdated', 'A job changed its status or progress', ref('TaskUpdatedEvent')),
       ping: delivery('ping', 'The ping that a webhook test asked for', ref('PingEvent')),

@@ -1,5 +1,5 @@
-// Responses of the API about jobs. The dashboard checks them in browsers, so they use zod/mini, which is a third of zod's
-// size. The descriptions are those of the OpenAPI document.
+// Responses of the API about jobs. The dashboard checks them in browsers, so they use zod/mini, which is a third of
+// zod's size. The descriptions are those of the OpenAPI document.
 import * as z from 'zod/mini';
 import { TaskErrorCode } from './errors.js';
 import { jobStatuses, jobType } from './lifecycle.js';

@@ -32,9 +32,9 @@ export const escapeHtml = (text: string): string =>
 export const characterCount = (text: string): number => Array.from(text).length;
 
 /**
- * Whether every database can store the text. UTF-8 cannot represent an unpaired surrogate, such as `"\ud800"` in JSON, and
- * PostgreSQL cannot store U+0000. Both would be stored as another character, which makes two different idempotency keys
- * equal.
+ * Whether every database can store the text. UTF-8 cannot represent an unpaired surrogate, such as `"\ud800"` in JSON,
+ * and PostgreSQL cannot store U+0000. Both would be stored as another character, which makes two different idempotency
+ * keys equal.
  */
 export const isStorable = (text: string): boolean => !/\p{Surrogate}|\0/u.test(text);
 
@@ -42,8 +42,8 @@ export const notStorable = 'must not contain U+0000 or an unpaired surrogate (ha
 
 /**
  * Converts a text to one line that is safe to print. Control characters, which terminals obey, become spaces. Invisible
- * characters, some of which reverse the text around them, are removed, except between emoji that they join into one, such
- * as a family. So are more than four marks on one character.
+ * characters, some of which reverse the text around them, are removed, except between emoji that they join into one,
+ * such as a family. So are more than four marks on one character.
  */
 export function oneLine(text: string): string {
   return text

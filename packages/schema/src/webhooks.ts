@@ -27,7 +27,7 @@ export function readEndpointHealth(headers: { get(name: string): string | null }
   return { ...(failing_since !== null && { failing_since }), ...(paused_until !== null && { paused_until }) };
 }
 
-/** Describes what is wrong with an endpoint and what to do. Undefined if nothing is. `time` formats an ISO 8601 time. */
+/** Describes what is wrong with an endpoint and what to do. Undefined if nothing is. `time` formats an ISO time. */
 export function describeHealth(
   { failing_since, paused_until }: EndpointHealth,
   time: (iso: string) => string,

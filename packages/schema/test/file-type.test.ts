@@ -30,7 +30,6 @@ test.each([
   ['a JPEG XL', '\0\0\0\x0cJXL \r\n\x87\n', 'jxl'],
   ['a JPEG XL without a container', '\xff\x0a\x01\x02', 'jxl'],
   ['a Photoshop document', '8BPS\0\x01', 'psd'],
-  ['a git-annex pointer', '/annex/objects/SHA256E-s9--4d7a.jpg', 'annex'],
   ['the metadata that macOS stores next to a photo', '\0\x05\x16\x07\0\x02\0\0', 'apple'],
   ['a gzip archive', '\x1f\x8b\x08', 'gzip'],
   ['a ZIP archive', 'PK\x03\x04', 'zip'],

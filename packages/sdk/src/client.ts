@@ -27,8 +27,8 @@ export interface Gen3dOptions {
   /** A custom fetch, for example to use a proxy. Default: the global fetch. */
   readonly fetch?: Fetch | undefined;
   /**
-   * The package sharp, which converts images outside of browsers. Default: the installed one. Pass it where it cannot be
-   * found by its name: in a bundle, or in Jest.
+   * The package sharp, which converts images outside of browsers. Default: the installed one. Pass it where it cannot
+   * be found by its name: in a bundle, or in Jest.
    */
   readonly sharp?: Sharp | undefined;
 }

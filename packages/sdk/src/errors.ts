@@ -123,8 +123,8 @@ export class RedirectError extends ConnectionError {
 }
 
 /**
- * No complete response arrived in time. `code` is `timeout`. The server may have processed the request: `create` is safe
- * to repeat with the same `idempotencyKey`.
+ * No complete response arrived in time. `code` is `timeout`. The server may have processed the request: `create` is
+ * safe to repeat with the same `idempotencyKey`.
  */
 export class RequestTimeoutError extends ConnectionError {
   override readonly name = 'RequestTimeoutError';

@@ -7,8 +7,8 @@ import { loadSharp, requireSharp, type Sharp } from './sharp.js';
 const maxUsefulSide = 2_048;
 
 /**
- * Tried in this order. The first three have no visible effect on the model, and make an image of `maxUsefulSide` fit into
- * a request. The others are for proxies with a lower limit.
+ * Tried in this order. The first three have no visible effect on the model, and make an image of `maxUsefulSide` fit
+ * into a request. The others are for proxies with a lower limit.
  */
 const qualities = [0.95, 0.88, 0.78, 0.6, 0.4];
 
@@ -29,8 +29,8 @@ type Fit = (image: Blob, options: FitOptions) => Promise<Blob | undefined>;
 
 /**
  * Finds a function that scales and converts images on this platform: with a canvas in browsers, with sharp elsewhere.
- * The function returns an upright sRGB image of at most `maxBytes` (4 MiB), as JPEG, or as WebP if it may be transparent. It returns
- * undefined if the image does not fit at any quality, and rejects if it cannot decode the image.
+ * The function returns an upright sRGB image of at most `maxBytes` (4 MiB), as JPEG, or as WebP if it may be
+ * transparent. It returns undefined if the image fits at no quality, and rejects if it cannot decode the image.
  *
  * @param givenSharp used instead of the installed package and of a canvas
  * @returns undefined without a canvas, if sharp is not installed

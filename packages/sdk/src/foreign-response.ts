@@ -40,8 +40,8 @@ export function foreignResponse(url: string, details: Gen3dErrorDetails & { read
 }
 
 /**
- * Converts a redirect of an API request, which this client does not follow: `fetch` would drop the API key on the way to
- * another host, and turn a POST into a GET.
+ * Converts a redirect of an API request, which this client does not follow: `fetch` would drop the API key on the way
+ * to another host, and turn a POST into a GET.
  *
  * @param location the response's `Location`. Browsers do not reveal it
  */

@@ -41,13 +41,13 @@ export interface CreateJobParams extends RealSizeTexts {
   /** The photo of the object, from its front. */
   readonly image: ImageInput;
   /**
-   * Photos of other sides: `{ left: 'l.jpg', back: 'b.jpg' }`. Left is where the photographer of the front finds it. A photo
-   * that does not fit the others is left out with a warning. Only gen3d servers have this.
+   * Photos of other sides: `{ left: 'l.jpg', back: 'b.jpg' }`. Left is where the photographer of the front finds it. A
+   * photo that does not fit the others is left out with a warning. Only gen3d servers have this.
    */
   readonly views?: Views | undefined;
   /** Repeating a key returns the original job instead of creating another one. Default: a new key for each call. */
   readonly idempotencyKey?: string | undefined;
-  /** A human-readable name, which the dashboard and `gen3d list` show. Default: the photo's file name, if it has one. */
+  /** A name for people, which the dashboard and `gen3d list` show. Default: the name of the photo's file. */
   readonly label?: string | undefined;
   /**
    * For networks that make a model in steps, such as TripoSG: another seed makes another model, and more steps take
@@ -55,8 +55,8 @@ export interface CreateJobParams extends RealSizeTexts {
    */
   readonly sampler?: SamplerSettings | undefined;
   /**
-   * Options for a bundle that has its model server, such as `{ quality: '1024' }`. Only those that the bundle lists have an
-   * effect.
+   * Options for a bundle that has its model server, such as `{ quality: '1024' }`. Only those that the bundle lists
+   * have an effect.
    */
   readonly options?: Readonly<Record<string, string | number | boolean>> | undefined;
 }
@@ -138,8 +138,8 @@ export class Jobs {
   }
 
   /**
-   * Lists the account's jobs, newest first, as tasks, which have no label. `gen3d.request('get', '/gen3d/jobs')` returns
-   * the labels, too.
+   * Lists the account's jobs, newest first, as tasks, which have no label. `gen3d.request('get', '/gen3d/jobs')`
+   * returns the labels, too.
    *
    * @param options apply to each page
    * @example
@@ -182,7 +182,8 @@ export class Jobs {
   }
 
   /**
-   * Cancels an unfinished job, and returns it. It costs nothing, also in the middle of its inference. Only gen3d's own server has this.
+   * Cancels an unfinished job, and returns it. It costs nothing, also in the middle of its inference. Only gen3d's own
+   * server has this.
    *
    * @throws {InvalidRequestError} not_cancelable, if it is finished
    * @throws {NotFoundError} if the account has no such job
@@ -195,9 +196,9 @@ export class Jobs {
   }
 
   /**
-   * Creates a job with the photo, the label and the settings of one that failed or was canceled. Repeating the call returns
-   * the same new job. If the server keeps the photos of models, a job that succeeded can be made again, with the server's
-   * current bundle or another `sampler`: each call makes another model. Only gen3d's own server has this.
+   * Creates a job with the photo, the label and the settings of one that failed or was canceled. Repeating the call
+   * returns the same new job. If the server keeps the photos of models, a job that succeeded can be made again, with
+   * the server's current bundle or another `sampler`: each call makes another model. Only gen3d's own server has this.
    *
    * @throws {InvalidRequestError} not_retryable, if the server does not have the photo, or the job is not finished
    * @throws {InsufficientBalanceError} if the balance is below the minimum
@@ -211,8 +212,8 @@ export class Jobs {
   }
 
   /**
-   * Deletes a job with its model, photo and label. Its URLs then return 410. A waiting job is not started. Repeating the
-   * call does nothing. Only gen3d's own server has this.
+   * Deletes a job with its model, photo and label. Its URLs then return 410. A waiting job is not started. Repeating
+   * the call does nothing. Only gen3d's own server has this.
    *
    * @throws {InvalidRequestError} not_deletable, while the job is in inference
    * @throws {NotFoundError} if the account has no such job
@@ -231,7 +232,7 @@ export class Jobs {
 
 /** Makes a job's id a part of a path. */
 function segment(id: string): string {
-  // These would address another resource, even percent-encoded. JavaScript callers may pass `job.id`, which is undefined.
+  // These would address another resource, even percent-encoded. JavaScript callers may pass an undefined `job.id`.
   if (typeof id !== 'string' || ['', '.', '..'].includes(id))
     throw new InvalidRequestError('invalid_request', `"${id}" is not a job id`);
   return encodeURIComponent(id);

@@ -1,5 +1,5 @@
-// Recognizes values of other realms, for which `instanceof` is false: those of an iframe, of a `vm` context, of Electron's
-// bridge, and in test environments such as jsdom, whose globals are not those of Node.
+// Recognizes values of other realms, for which `instanceof` is false: those of an iframe, of a `vm` context, of
+// Electron's bridge, and in test environments such as jsdom, whose globals are not those of Node.
 
 /** Returns the name of a value's type, such as `ArrayBuffer`. */
 export const tagOf = (value: unknown): string => Object.prototype.toString.call(value).slice(8, -1);

@@ -20,8 +20,7 @@ import { connectionError } from './foreign-response.js';
 
 // Sends requests with ky, so that callers need no retry loop. A request is retried after a 429, a 5xx or a broken
 // connection, unless repeating it could do something twice. Creating a job is safe, because all attempts carry the same
-// idempotency key. The server's Retry-After is obeyed up to a minute; beyond it, the call fails at once and says when to
-// try again.
+// idempotency key. The server's Retry-After is obeyed up to a minute; beyond it, the call fails and says when to retry.
 
 export type Fetch = typeof globalThis.fetch;
 
@@ -63,7 +62,7 @@ export interface ApiResponse {
 export const methods = ['get', 'post', 'put', 'delete'] as const;
 export type Method = (typeof methods)[number];
 
-// A call that would have to wait longer fails immediately; it is never retried before the time that the server asked for.
+// A call that would have to wait longer fails at once: no request comes earlier than the server asked for.
 const maxRetryAfterMs = 60_000;
 const firstPauseMs = 500;
 /** After a 502, 503 or 504: a server behind a proxy needs some seconds to start. */

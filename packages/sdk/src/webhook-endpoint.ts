@@ -12,7 +12,7 @@ import type { Transport } from './transport.js';
 const path = 'webhook-endpoint';
 
 export interface SetWebhookOptions extends RequestOptions {
-  /** `final`: only the events of jobs that have ended. `all`: of every change. Default: the choice stays; at first `all`. */
+  /** `final`: only events of jobs that have ended. `all`: of every change. Default: as before; at first `all`. */
   events?: WebhookEvents;
 }
 

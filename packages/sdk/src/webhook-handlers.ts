@@ -12,7 +12,7 @@ import {
 export interface WebhookHandlerOptions extends Pick<VerifyWebhookOptions, 'secret' | 'toleranceSeconds'> {
   /**
    * Called with every verified event. Events are delivered at least once: remember each `event_id`, or make the handler
-   * idempotent. The sender times out after 10 s. If the handler throws, the response is a 500 and the delivery is retried.
+   * idempotent. The sender times out after 10 s. If the handler throws, the response is a 500, and the sender retries.
    */
   readonly onEvent: (event: WebhookEvent) => void | Promise<void>;
 }

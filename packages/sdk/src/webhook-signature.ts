@@ -21,12 +21,12 @@ export interface VerifyWebhookOptions {
   readonly payload: WebhookPayload;
   readonly headers: WebhookHeaders;
   /**
-   * The secret of the endpoint, or a list of secrets during a rotation. The signature must match one of them. White space
-   * and quotes around a secret are ignored, because files and variables often add them.
+   * The secret of the endpoint, or a list of secrets during a rotation. The signature must match one of them. White
+   * space and quotes around a secret are ignored, because files and variables often add them.
    *
    * `webhookEndpoint.rotate()` returns the new secret and invalidates the old one immediately: later deliveries and
-   * retries are signed with the new secret. To lose no event, rotate, add the new secret to this list, and remove the old
-   * one a minute later, when deliveries under way have arrived. A delivery rejected in between is retried.
+   * retries are signed with the new secret. To lose no event, rotate, add the new secret to this list, and remove the
+   * old one a minute later, when deliveries under way have arrived. A delivery rejected in between is retried.
    */
   readonly secret: string | readonly string[];
   /** How many seconds the delivery's timestamp may differ from `now`. Default 300. `Infinity` disables the check. */
@@ -189,12 +189,7 @@ export function secretsOf(secret: unknown): [string, ...string[]] {
   return [first, ...others];
 }
 
-/** @throws {TypeError} if the secret starts with the name of a variable, as in an .env file */
 function requirePlain(secret: string): void {
-  const [variable] = /^(export )?[A-Z]\w*=/.exec(secret) ?? [];
-  if (variable !== undefined) {
-    throw new TypeError(`The webhook secret starts with "${variable}". Pass only what follows`);
-  }
   const [found] = /[^\x21-\x7e]|[,"']/u.exec(secret) ?? [];
   if (found === undefined) return;
   const code = `U+${found.codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0')}`;

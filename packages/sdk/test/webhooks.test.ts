@@ -92,8 +92,6 @@ describe('verifyWebhook', () => {
     ['whsec_new\nwhsec_old', /U\+000A/],
     ['whsec_\u200bnew', /U\+200B/],
     ['"whsec_new', /U\+0022/],
-    ['SECRET="whsec_new"', /starts with "SECRET="\. Pass only what follows/],
-    ['export GEN3D_WEBHOOK_SECRET=whsec_new', /starts with "export GEN3D_WEBHOOK_SECRET="/],
   ])('throws a TypeError that names what is too much in %j', async (wrong, message) => {
     await expect(verifyWebhook(await delivery({ secret: wrong }))).rejects.toThrow(TypeError);
     await expect(verifyWebhook(await delivery({ secret: wrong }))).rejects.toThrow(message);

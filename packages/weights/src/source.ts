@@ -108,8 +108,8 @@ async function sourceInCatalogs(
 }
 
 /**
- * Returns the paths of local copies of the checkpoints, by their names: `from` itself, or if there are several, the files
- * in it.
+ * Returns the paths of local copies of the checkpoints, by their names: `from` itself, or if there are several, the
+ * files in it.
  *
  * @throws {BundleError} if one is not the published file
  */

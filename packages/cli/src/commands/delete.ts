@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import { type ServerOptions, withClient } from '../connection/client.js';
 import { exitCode, Failed } from '../exit/failure.js';
 import { findJob, forEachJob, nameOf } from '../jobs/account-jobs.js';
-import { canReadKeys, printJson, say } from '../terminal/terminal.js';
+import { printJson, say } from '../terminal/terminal.js';
 
 export function addDelete(program: Command): void {
   program
@@ -23,8 +23,9 @@ async function remove(
   { yes, json, ...options }: ServerOptions & { yes?: boolean; json?: boolean },
 ): Promise<void> {
   await withClient(options, async (client, signal) => {
-    if (!yes && canReadKeys() && !(await isConfirmed(client, ids, signal)))
+    if (!yes && process.stdin.isTTY && !(await isConfirmed(client, ids, signal))) {
       throw new Failed(exitCode.failed, 'Deleted nothing');
+    }
     await forEachJob(client, ids, signal, async (job) => {
       await client.jobs.delete(job.task_id, { signal });
       if (json) printJson({ job_id: job.task_id });

@@ -126,7 +126,8 @@ async function logout(options: ServerOptions): Promise<void> {
  * Creates an API key in the database of a server on this machine, and tests it.
  *
  * @param account the name or id of the key's account, or a unique prefix of the id. Default: the only account
- * @throws {UsageError} if it does not match exactly one account, or the server does not use this database, which must exist
+ * @throws {UsageError} if it does not match exactly one account, or the server does not use this database, which must
+ *   exist
  */
 async function createKey(config: Config, baseUrl: string, account?: string): Promise<string> {
   const { openAdmin } = await import('@gen3d/server');

@@ -13,8 +13,8 @@ export const hasInstallation = ({ database, dataDir }: Config): boolean =>
   database !== 'sqlite' || isInstallation(dataDir);
 
 /**
- * Requires that a server has used the data directory. Opening any other would create a database whose keys and links are
- * useless.
+ * Requires that a server has used the data directory. Opening any other would create a database whose keys and links
+ * are useless.
  *
  * @throws {UsageError} which lists the data directories known on this machine
  */

@@ -97,8 +97,8 @@ const isKnownServer = (value: unknown): value is KnownServer =>
   (value.dataDir === undefined || typeof value.dataDir === 'string');
 
 /**
- * Lets other commands on this machine wait for a server that this process starts. Ends when the server has stored its URL,
- * or with the process.
+ * Lets other commands on this machine wait for a server that this process starts. Ends when the server has stored its
+ * URL, or with the process.
  */
 export async function announceStart(): Promise<void> {
   try {
@@ -112,8 +112,9 @@ export async function announceStart(): Promise<void> {
 export const maxStartMs = 300_000;
 
 /**
- * Whether a server on this machine is starting: its process has announced it, and still runs. After a crash, another program
- * may get the process id, so an announcement counts only for a limited time, and never after a restart of the machine.
+ * Whether a server on this machine is starting: its process has announced it, and still runs. After a crash, another
+ * program may get the process id, so an announcement counts only for a limited time, and never after a restart of the
+ * machine.
  */
 export function isServerStarting({ starting, startingSince = 0 }: Profile, machineMs = uptime() * 1_000): boolean {
   // The clock may have been set back.
@@ -144,8 +145,8 @@ export async function requireWritableProfile(): Promise<void> {
 }
 
 /**
- * Replaces the file atomically. Only its owner can read it, because it contains keys. A lock file keeps other processes from
- * changing it between the read and the write, which would lose their keys.
+ * Replaces the file atomically. Only its owner can read it, because it contains keys. A lock file keeps other processes
+ * from changing it between the read and the write, which would lose their keys.
  */
 export async function changeProfile(change: (profile: Profile) => Profile): Promise<void> {
   const path = profilePath();

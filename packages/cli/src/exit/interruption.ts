@@ -37,7 +37,7 @@ export async function aborted(signal: AbortSignal): Promise<void> {
 
 const lingerMs = 2_000;
 
-/** Exits within 2 s, even if an open handle, such as a connection to an unresponsive database, keeps the process alive. */
+/** Exits within 2 s, even if an open handle keeps the process alive, such as a connection to a hanging database. */
 export function exitSoon(): void {
   setTimeout(() => process.exit(), lingerMs).unref();
 }

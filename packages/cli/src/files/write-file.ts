@@ -6,8 +6,8 @@ import { shownName } from '../terminal/terminal.js';
 import { hasCode, systemReason } from './system-errors.js';
 import { draftIn, existsError, findTarget, isStdout, requireWritable } from './target.js';
 
-// Every file that a command writes for its user goes through `writeOutput`. A new file appears complete or not at all. A
-// replaced file keeps its mode, its owner and all its names, and links stay. What exists and is not a regular file is
+// Every file that a command writes for its user goes through `writeOutput`. A new file appears complete or not at all.
+// A replaced file keeps its mode, its owner and all its names, and links stay. What exists and is not a regular file is
 // opened and written. `requireWritable` checks before a job is created what can be checked without the content.
 
 interface WriteFileOptions {

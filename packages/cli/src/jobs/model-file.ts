@@ -24,8 +24,8 @@ export interface WrittenModel {
 }
 
 /**
- * Writes a model in the format of the path's extension, or a GLB to stdout. An OBJ gets its MTL and its texture next to it, and a
- * GLB its further levels of detail.
+ * Writes a model in the format of the path's extension, or a GLB to stdout. An OBJ gets its MTL and its texture next to
+ * it, and a GLB its further levels of detail.
  *
  * @throws {UsageError} if a file exists and `force` is not set or it is the source, or if the GLB cannot be converted
  */

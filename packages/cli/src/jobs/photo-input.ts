@@ -34,8 +34,8 @@ const clientFormats = /\.(heic|heif|tiff?)$/i;
 
 /**
  * Converts an argument of `create` to an input of the SDK, which scales large photos and converts other formats.
- * Fetches URLs of this machine and its network, which the server must not or cannot fetch, and of formats that only clients
- * convert.
+ * Fetches URLs of this machine and its network, which the server must not or cannot fetch, and of formats that only
+ * clients convert.
  *
  * @throws {UsageError} if a URL is not valid or cannot be fetched, or a file is not a photo
  */

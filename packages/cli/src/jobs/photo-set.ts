@@ -11,8 +11,8 @@ export interface PhotoSet {
 const sideName = new RegExp(`^(.+)\\.(${viewSides.join('|')})\\.[^./\\\\]+$`, 'i');
 
 /**
- * Makes a set of each photo, but joins files such as `mug.left.jpg` with the front of the same name, `mug.jpg`. Without a
- * front, such a file is a front itself.
+ * Makes a set of each photo, but joins files such as `mug.left.jpg` with the front of the same name, `mug.jpg`. Without
+ * a front, such a file is a front itself.
  */
 export function groupPhotos(photos: readonly string[]): PhotoSet[] {
   const sets = photos.map((front) => ({ front, views: {} as Partial<Record<ViewSide, string>> }));

@@ -117,8 +117,8 @@ function addWait(server: McpServer, options: ServerOptions): void {
           ({ progress, status: message } = task);
           notify();
         };
-        // Clients that count the time since the last notification give up otherwise. The protocol requires each value to be
-        // greater than the one before.
+        // Clients that count the time since the last notification give up otherwise. The protocol requires each value
+        // to be greater than the one before.
         const repeat = setInterval(() => {
           progress = Math.max(0, progress + repeatedStep);
           notify();

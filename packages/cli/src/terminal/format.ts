@@ -40,8 +40,8 @@ export function table(rows: readonly (readonly string[])[]): string {
 const widthOf = (cell: string) => stripVTControlCharacters(cell).length;
 
 /**
- * Quotes a word for a shell, if necessary. On Windows, double quotes suit both cmd and PowerShell, except for what one of
- * them replaces or runs, such as `$(program)`: no quotes suit both then, and `VALUE` stands for the word.
+ * Quotes a word for a shell, if necessary. On Windows, double quotes suit both cmd and PowerShell, except for what one
+ * of them replaces or runs, such as `$(program)`: no quotes suit both then, and `VALUE` stands for the word.
  */
 export function shellWord(word: string, platform = process.platform): string {
   if (platform !== 'win32') return /^[\w.:/-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;

@@ -1,4 +1,3 @@
-import { spawnSync } from 'node:child_process';
 import { styleText } from 'node:util';
 import { errorMessage, UsageError } from '../exit/failure.js';
 
@@ -33,15 +32,6 @@ export function isInteractive(): boolean {
   const { isTTY, columns } = process.stderr;
   // Some recorders and containers provide a terminal with zero columns, where redrawing does not work.
   return isTTY === true && columns > 0 && process.env.TERM !== 'dumb';
-}
-
-/** Whether stdin is a terminal that this process may read. The system stops a background process (`gen3d ... &`) that does. */
-export function canReadKeys(): boolean {
-  if (!process.stdin.isTTY) return false;
-  if (process.platform === 'win32') return true;
-  const { stdout } = spawnSync('ps', ['-o', 'stat=', '-p', String(process.pid)], { encoding: 'utf8' });
-  // A + marks the processes in the foreground. `stdout` is null without `ps`.
-  return stdout?.includes('+') === true;
 }
 
 /** NO_COLOR disables colors, unless it is empty (https://no-color.org). */

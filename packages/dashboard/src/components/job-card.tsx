@@ -38,7 +38,7 @@ export async function photoOf(
   return photo;
 }
 
-/** Returns a blob: URL of what `photoOf` loads. Undefined without a photo that the browser can show, or if not `wanted`. */
+/** Returns a blob: URL of what `photoOf` loads. Undefined if the browser cannot show it, or if not `wanted`. */
 export function usePhoto(jobId: string, side: PhotoSide, isOnServer: boolean, wanted = true): string | undefined {
   const { api } = useSession();
   const [url, setUrl] = useState<string>();

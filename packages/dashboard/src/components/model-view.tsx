@@ -26,7 +26,7 @@ declare module 'preact' {
 
 type Viewer = typeof import('./model-viewer.js');
 
-/** Shows the model as its thumbnail does: yaw 0.56, pitch 0.3 (packages/engine/src/render/render-view.ts) on a sphere. */
+/** Shows the model as its thumbnail does: yaw 0.56, pitch 0.3 (engine/src/render/render-view.ts) on a sphere. */
 const threeQuarterOrbit = '0.56rad 1.271rad auto';
 /** Approximately the view of the photo. */
 const frontOrbit = '0rad 1.4rad auto';

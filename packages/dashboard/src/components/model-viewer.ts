@@ -89,8 +89,8 @@ export function measure(viewer: ModelViewerElement): ModelFigures {
 }
 
 /**
- * Shows the model without its texture: as clay, or as the visible edges of its triangles. model-viewer has no setting for
- * that, but it exports its scene.
+ * Shows the model without its texture: as clay, or as the visible edges of its triangles. model-viewer has no setting
+ * for that, but it exports its scene.
  * @returns a function that restores the surface
  */
 export function showSurface(viewer: ModelViewerElement, surface: 'clay' | 'wireframe'): () => void {

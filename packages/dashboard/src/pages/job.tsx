@@ -251,7 +251,7 @@ function WaitingView({ job, photo }: { job: GalleryJob; photo: string | undefine
   );
 }
 
-/** Cancels, repeats, deletes or hides a job. `act` runs a request, confirms it with a message, and reads the job again. */
+/** Cancels, repeats, deletes or hides a job. `act` runs a request, confirms it, and reads the job again. */
 function JobActions(props: { job: GalleryJob; act: (request: () => Promise<unknown>, message: string) => void }) {
   const { api, account } = useSession();
   const { route } = useLocation();

@@ -119,8 +119,8 @@ const asBytes = ({ buffer, byteOffset, byteLength }: Float32Array | Uint16Array)
   new Uint8Array(buffer, byteOffset, byteLength);
 
 /**
- * Values of a row that share a scale. With one scale for each, an outlier costs only its block precision. The graphs are
- * made for this size (models/lab/exporters/onnx_graph.py); onnxruntime is faster with it than with 32 or 64.
+ * Values of a row that share a scale. With one scale for each, an outlier costs only its block precision. The graphs
+ * are made for this size (models/lab/exporters/onnx_graph.py); onnxruntime is faster with it than with 32 or 64.
  */
 const blockSize = 128;
 

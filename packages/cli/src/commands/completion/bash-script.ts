@@ -1,6 +1,6 @@
 /**
- * Writes a completion script for bash 3.2 (the version of macOS) and later. The one of `@bomb.sh/tab` requires the package
- * bash-completion, never offers files, and evaluates the typed words: a tab after `> FILE` empties that file.
+ * Writes a completion script for bash 3.2 (the version of macOS) and later. The one of `@bomb.sh/tab` requires the
+ * package bash-completion, never offers files, and evaluates the typed words: a tab after `> FILE` empties that file.
  */
 export const bashScript = (name: string): string => `# add  eval "$(${name} completion bash)"  to ~/.bashrc
 _${name}() {

@@ -58,8 +58,8 @@ export const limitReached = (reason: string) =>
   `the server's queue is full for now; waiting for a free place. ${reason}`;
 
 /**
- * Creates the job of an item. Retries while the server rejects further requests or unfinished jobs, because a batch may be
- * larger than the account's limit of unfinished jobs.
+ * Creates the job of an item. Retries while the server rejects further requests or unfinished jobs, because a batch may
+ * be larger than the account's limit of unfinished jobs.
  */
 export async function createJob(
   client: Gen3d,
@@ -101,8 +101,8 @@ export function unknownJobsHint(items: readonly Item[]): string {
 const concurrency = 8;
 
 /**
- * Processes the items concurrently. Reports the failure of an item and continues, except for a single item and for errors
- * that affect all items: Ctrl-C, a rejected key and an unreachable server.
+ * Processes the items concurrently. Reports the failure of an item and continues, except for a single item and for
+ * errors that affect all items: Ctrl-C, a rejected key and an unreachable server.
  *
  * @returns the number of failures
  */

@@ -9,7 +9,9 @@ import { nextCommand } from '../../terminal/next-command.js';
 export const plannedLine = ({ name, skipped }: Pick<SelfTest, 'name' | 'skipped'>) =>
   `  - ${name}${skipped === undefined ? '' : `: not run, ${skipped}`}`;
 
-/** @throws {UsageError} if the bundle is not installed, with the command that installs it and the self-tests to expect */
+/**
+ * @throws {UsageError} if the bundle is not installed, with the command that installs it and the self-tests to expect
+ */
 export async function requireInstalled(
   name: string,
   bundles: readonly InstalledBundle[],

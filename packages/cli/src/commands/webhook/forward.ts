@@ -12,13 +12,14 @@ export interface ForwardOptions {
 const maxShownCharacters = 200;
 const secretLength = 40;
 
-/** Derives the secret that signs the forwarded events, so that a receiver needs it only once. It does not reveal the key. */
+/** Derives the secret that signs forwarded events, so a receiver needs it only once. It does not reveal the key. */
 export const secretOf = (apiKey: string): string =>
   `whsec_${createHmac('sha256', apiKey).update('gen3d webhook listen').digest('base64url').slice(0, secretLength)}`;
 
 /**
- * Reads the stream of the account's events, and posts each of them once to a URL on this machine or its network until the
- * signal aborts. Prints what the receiver does not accept. Continues after failures of the server and of the receiver.
+ * Reads the stream of the account's events, and posts each of them once to a URL on this machine or its network until
+ * the signal aborts. Prints what the receiver does not accept. Continues after failures of the server and of the
+ * receiver.
  */
 export async function forwardEvents(client: Gen3d, options: ForwardOptions, signal: AbortSignal): Promise<void> {
   const { forwardTo, secret, json } = options;
@@ -51,8 +52,8 @@ export async function forwardEvents(client: Gen3d, options: ForwardOptions, sign
 }
 
 /**
- * Makes one attempt, as the server would: any 2xx within 10 seconds is success, and redirects are not followed. Describes
- * the outcome, and never rejects.
+ * Makes one attempt, as the server would: any 2xx within 10 seconds is success, and redirects are not followed.
+ * Describes the outcome, and never rejects.
  */
 async function post(payload: string, { forwardTo, secret }: ForwardOptions, signal: AbortSignal): Promise<string> {
   const timeout = AbortSignal.timeout(limits.webhookTimeoutMs);
