@@ -497,7 +497,7 @@ describe('serve', () => {
   test('rejects a second server for a data directory', async () => {
     const before = await readFile(path('config', 'profile.json'), 'utf8');
     const { code, stdout, stderr } = await gen3d(['serve', '--workers', '0', '--port', '0']);
-    expect(stderr).toContain(`${server.url} already serves the data directory`);
+    expect(stderr).toContain('error: Another server uses the data directory ');
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(await readFile(path('config', 'profile.json'), 'utf8')).toBe(before);
   });

@@ -1,10 +1,8 @@
-import { Gen3d, Gen3dError } from '@gen3d/sdk';
 import type { Config, Server } from '@gen3d/server';
 import type { Command } from 'commander';
 import { recommendation } from '../bundles/bundle-offers.js';
-import { healthOf } from '../connection/client.js';
-import { changeProfile, emptyProfile, readProfile, urlOf, withServer } from '../connection/profile.js';
-import { errorMessage, explainListening, UsageError } from '../exit/failure.js';
+import { changeProfile, withServer } from '../connection/profile.js';
+import { errorMessage, explainListening } from '../exit/failure.js';
 import { aborted, exitSoon, interruptible } from '../exit/interruption.js';
 import { configReader, serverConfig } from '../server-options.js';
 import { shellWord, table } from '../terminal/format.js';
@@ -26,8 +24,6 @@ export function addServe(program: Command): void {
 
 async function serve(command: Command): Promise<void> {
   const config = await serverConfig(command);
-  // On PostgreSQL, any number of servers may share a data directory.
-  if (config.database === 'sqlite') await requireUnserved(config.dataDir);
   const { isLogForPeople, serve: start } = await import('@gen3d/server');
   await interruptible(async (signal) => {
     let readyLine = '';
@@ -76,33 +72,6 @@ async function worker(command: Command): Promise<void> {
 
 const metricsListener = ({ metricsHost, metricsPort }: Config) =>
   ({ host: metricsHost, port: metricsPort, flags: '--metrics-' }) as const;
-
-/**
- * Prevents two servers of one data directory, which would overwrite each other's address in the profile.
- *
- * @throws {UsageError} if the profile has a server for the data directory, and it still responds
- */
-async function requireUnserved(dataDir: string): Promise<void> {
-  const profile = await readProfile().catch(() => emptyProfile);
-  const url = urlOf(profile, dataDir);
-  if (url === undefined) return;
-  const { apiKey } = profile.servers[url]!;
-  if (apiKey !== undefined && (await healthOf(url)) === 200 && (await acceptsKey(url, apiKey))) {
-    throw new UsageError(
-      `${url} already serves the data directory ${dataDir}. Stop that server, or choose another --data-dir`,
-    );
-  }
-}
-
-/** Distinguishes the server from another one that uses its port after a crash. */
-async function acceptsKey(baseUrl: string, apiKey: string): Promise<boolean> {
-  const client = new Gen3d({ apiKey, baseUrl, maxRetries: 0, timeoutMs: 5000 });
-  return client.balance.retrieve().then(
-    () => true,
-    // A rate limit says nothing about the key. Assumes the same server.
-    (error: unknown) => error instanceof Gen3dError && error.code === 'rate_limited',
-  );
-}
 
 /**
  * Stores the URL, and the key if it is known, for other commands on this machine. A failure does not prevent serving.

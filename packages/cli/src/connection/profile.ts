@@ -192,7 +192,3 @@ export function withoutKey({ current, servers }: Profile, baseUrl: string): Prof
   const { dataDir } = server ?? {};
   return { current, servers: dataDir === undefined ? others : { ...others, [baseUrl]: { dataDir } } };
 }
-
-/** Returns the URL that the last server of a data directory on this machine had. */
-export const urlOf = ({ servers }: Profile, dataDir: string): string | undefined =>
-  Object.entries(servers).find(([, server]) => server.dataDir === dataDir)?.[0];
