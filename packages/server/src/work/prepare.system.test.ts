@@ -123,7 +123,7 @@ test('all photos of a job are prepared, and one that an earlier attempt has prep
   await prepared(id);
   const stored = async (side: PhotoSide) => {
     const { pixels, ...image } = unpack(await inputs.read(id, side)) as ReturnType<typeof ballPixels>;
-    return { ...image, pixels: new Uint8Array(pixels) };
+    return { ...image, pixels: Buffer.from(pixels) };
   };
   expect(await Promise.all([stored('front'), stored('left'), stored('right')])).toEqual(
     [80, 90, 100].map((size) => ballPixels(size)),

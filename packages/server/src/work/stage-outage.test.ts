@@ -1,5 +1,6 @@
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { TemporaryFailure } from './stage-failures.js';
 import { maxOutageMs, StageOutage } from './stage-outage.js';
 
 beforeEach(() => {
@@ -55,7 +56,7 @@ test('a failed probe prolongs the outage without a job, for at most a day', asyn
   let probes = 0;
   const probe = async () => {
     probes++;
-    return new Error('the server is down');
+    return new TemporaryFailure('the server is down');
   };
   outage.failed('the server is down');
   await vi.advanceTimersByTimeAsync(1_000);
@@ -67,12 +68,15 @@ test('a failed probe prolongs the outage without a job, for at most a day', asyn
   expect(probes).toBeLessThan(1_450);
 });
 
-test('once a probe succeeds the stage is no longer paused, also while no job arrives', async () => {
-  const { outage } = setUp();
-  outage.failed('the server is down');
-  expect(await pauseOf(outage, async () => undefined)).toBe(3);
-  expect(outage.pausedSince).toBeUndefined();
-});
+test.each([undefined, new Error('HTTP 500, no photo')])(
+  'once a probe reaches the server the stage is no longer paused, also while no job arrives (%s)',
+  async (answer) => {
+    const { outage } = setUp();
+    outage.failed('the server is down');
+    expect(await pauseOf(outage, async () => answer)).toBe(3);
+    expect(outage.pausedSince).toBeUndefined();
+  },
+);
 
 test('each reason is logged once, and so is the end', () => {
   const { messages, outage } = setUp();

@@ -50,7 +50,7 @@ export class StageOutage {
     if (this.#reason !== undefined && !this.#isReady && now >= this.#nextTry) {
       this.#nextTry = Number.POSITIVE_INFINITY;
       if (!probe || now - this.#since >= maxOutageMs) this.#becomeReady();
-      else void probe().then((problem) => (problem ? this.failed(problem.message) : this.#becomeReady()));
+      else void probe().then((problem) => this.#probed(problem));
     }
     return this.#reason === undefined || this.#isReady;
   }
@@ -77,6 +77,12 @@ export class StageOutage {
     this.#pauseMs = 0;
     this.#isReady = false;
     this.#isDown = false;
+  }
+
+  /** Some servers answer requests without a photo with errors of their own. Only a job shows whether they work. */
+  #probed(problem: Error | undefined): void {
+    if (problem instanceof TemporaryFailure) this.failed(problem.message);
+    else this.#becomeReady();
   }
 
   #becomeReady(): void {

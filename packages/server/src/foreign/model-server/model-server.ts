@@ -91,17 +91,17 @@ export class ModelServer implements ModelMaker {
    * cannot be used, for example because its address is wrong, or if its models do not fit into the temporary folder.
    */
   async probe(): Promise<Error | undefined> {
-    const full = await this.#folders.problem();
-    if (full) return full;
     const signal = AbortSignal.timeout(probeTimeoutMs);
     try {
-      await this.#sendWithoutPhoto(signal);
-      return undefined;
+      const full = await this.#folders.problem();
+      if (!full) await this.#sendWithoutPhoto(signal);
+      return full;
     } catch (error) {
       if (error instanceof RefusedRequest) {
         return isUnsuitable(error.status) ? new Error(error.forOperator) : undefined;
       }
-      if (signal.aborted) return new TemporaryFailure(`${this.#name} does not respond`);
+      // It may be making a model for another client, and take photos after that.
+      if (signal.aborted) return new Error(`${this.#name} does not respond`);
       const cause = this.#explained(error);
       return cause instanceof TemporaryFailure
         ? cause
