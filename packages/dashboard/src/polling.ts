@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 const minPauseMs = 1_000;
 const maxPauseMs = 15_000;
 /** Between two requests while a stream says what changes. Positions in the queue and stages have no events. */
-const followedPauseMs = 5_000;
+const followedPauseMs = 2_000;
 /** A stream that has sent nothing for this long is not relied on. The server sends a heartbeat every 10 s. */
 const silenceMs = 25_000;
 

@@ -153,9 +153,8 @@ export const EventList = z.object({
 });
 export type EventList = z.infer<typeof EventList>;
 
-/** One attempt to deliver an event. */
+/** The last attempt to deliver an event. */
 export const Delivery = z.object({
-  delivery_id: z.string(),
   started_at: z.string(),
   took_ms: z.number(),
   request: z.object({ url: z.string(), headers: z.record(z.string(), z.string()), body: z.string() }),
@@ -164,8 +163,9 @@ export const Delivery = z.object({
   failure: z.nullable(z.string()),
 });
 export type Delivery = z.infer<typeof Delivery>;
-export const DeliveryList = z.object({ deliveries: z.array(Delivery) });
-export type DeliveryList = z.infer<typeof DeliveryList>;
+/** Null before the first attempt. */
+export const LastDelivery = z.object({ delivery: z.nullable(Delivery) });
+export type LastDelivery = z.infer<typeof LastDelivery>;
 
 export const StageTime = z.object({ stage: z.string(), ms: z.number() });
 export type StageTime = z.infer<typeof StageTime>;

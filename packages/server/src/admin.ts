@@ -18,7 +18,7 @@ import { identifyAccount, identifyJob, identifyKey } from './data/accounts/ident
 import { QuotaError } from './data/accounts/quotas.js';
 import { isFree } from './data/accounts/rates.js';
 import type { Queryable } from './data/db/database.js';
-import type { OutboxRow, Tables } from './data/db/tables.js';
+import type { Tables } from './data/db/tables.js';
 import { currentTime } from './data/db/time.js';
 import { transaction } from './data/db/transaction.js';
 import type { Edges } from './data/installation/edges.js';
@@ -34,17 +34,17 @@ import { Endpoints, SecretBox } from './data/webhooks/endpoints.js';
 
 export type Admin = Awaited<ReturnType<typeof openAdmin>>;
 
-function deadLetter(row: OutboxRow) {
-  const { event_id, account_id, event, attempts, last_failure, created_at } = row;
+function deadLetter(row: Awaited<ReturnType<typeof listDeadLetters>>[number]) {
+  const { event_id, account_id, event, attempts, failure, created_at } = row;
   return {
     event_id,
     account_id,
     event,
     task_id: row.job_id,
     attempts,
-    last_failure,
+    last_failure: failure,
     created_at: isoTime(created_at),
-    dead_at: isoTime(row.dead_at ?? created_at),
+    dead_at: isoTime(row.ended_at ?? created_at),
   };
 }
 

@@ -19,7 +19,7 @@ export interface WorkEdges extends Edges {
 
 /** The objects that the worker of a machine uses, in a server or without one. */
 interface WorkerParts
-  extends Pick<WorkerOptions, 'db' | 'dispatcher' | 'onEvent' | 'fileTimeoutMs' | 'log'>,
+  extends Pick<WorkerOptions, 'db' | 'commits' | 'dispatcher' | 'onEvent' | 'fileTimeoutMs' | 'log'>,
     Pick<WorkEdges, 'openModelServer'> {
   config: Config;
   files: FileStores;

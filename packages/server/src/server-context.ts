@@ -12,7 +12,7 @@ import type { Store } from './data/installation/open-stores.js';
 import { firstInQueue } from './data/jobs/claim.js';
 import { jobEstimate } from './data/jobs/reservations.js';
 import { Endpoints, SecretBox } from './data/webhooks/endpoints.js';
-import { readEventStates } from './data/webhooks/job-events.js';
+import { readEventStates } from './data/webhooks/events.js';
 import { Cursors } from './web/answers/cursors.js';
 import { EventFeed } from './web/answers/event-feed.js';
 import { JobEstimates, queueHeadSize } from './web/answers/job-estimates.js';
@@ -88,7 +88,8 @@ export function createContext(
     wakeReaders();
     void wakeup.notify('event_recorded');
   };
-  const shared = { config, db, files, metrics, wakeup, dispatcher, onEvent, fileTimeoutMs, log };
+  const commits = new GroupCommit(db);
+  const shared = { config, db, commits, files, metrics, wakeup, dispatcher, onEvent, fileTimeoutMs, log };
   const { children, worker } = createWorker({ ...shared, openModelServer });
   const parts = {
     config,
@@ -103,16 +104,16 @@ export function createContext(
     children,
     worker,
   };
-  return { ...parts, services: createServices(parts, { metrics, endpoints, eventFeed, onEvent }) };
+  return { ...parts, services: createServices(parts, { metrics, endpoints, eventFeed, commits, onEvent }) };
 }
 
 /** Collects what routes use. */
 function createServices(
   { config, log, store, state, assetsUrl, wakeup, worker, children }: Omit<ServerContext, 'services'>,
-  own: Pick<Services, 'metrics' | 'endpoints' | 'eventFeed'> & { onEvent: () => void },
+  own: Pick<Services, 'metrics' | 'endpoints' | 'eventFeed'> & { commits: GroupCommit; onEvent: () => void },
 ): ServerContext['services'] {
   const { db, files, keyRing } = store;
-  const { onEvent, ...shared } = own;
+  const { commits, onEvent, ...shared } = own;
   const jobEstimates = new JobEstimates(
     (jobId) => worker.runningStage(jobId),
     () => firstInQueue(db, queueHeadSize),
@@ -134,7 +135,7 @@ function createServices(
     jobStores: {
       db,
       inputs: files.inputs,
-      commits: new GroupCommit(db),
+      commits,
       maxOpenJobs: config.maxOpenJobs,
       maxJobsPerDay: config.maxJobsPerDay,
       keepPhotosDays: config.keepPhotosDays,

@@ -77,50 +77,17 @@ async function jobOn(server: TestServer, key = server.apiKey): Promise<string> {
       .where('id', '=', id)
       .returning('account_id')
       .executeTakeFirstOrThrow();
-    const event = {
-      account_id,
-      event_id: `event-${id}`,
-      event: 'task.updated' as const,
-      job_id: id,
-      status: 'PENDING' as const,
-    };
-    const content = { progress: 0, error_code: null, error_message: secret, model_key: null, thumbnail_key: null };
+    await db.updateTable('events').set({ error_message: secret }).where('job_id', '=', id).execute();
+    const { event_id } = await db
+      .selectFrom('events')
+      .select('event_id')
+      .where('job_id', '=', id)
+      .executeTakeFirstOrThrow();
+    const outcome = { state: 'dead' as const, ended_at: 0, failure: secret, response_body: secret };
     await db
-      .insertInto('outbox')
-      .values({
-        ...event,
-        ...content,
-        created_at: 0,
-        attempts: 0,
-        due_at: 0,
-        dead_at: 0,
-        lease_token: null,
-        lease_expires_at: null,
-        last_failure: secret,
-        trace_id: null,
-      })
-      .execute();
-    await db.updateTable('job_events').set({ error_message: secret }).where('job_id', '=', id).execute();
-    await db
-      .insertInto('webhook_deliveries')
-      .values({
-        id,
-        account_id,
-        event_id: event.event_id,
-        event: event.event,
-        job_id: id,
-        status: event.status,
-        progress: 0,
-        event_created_at: 0,
-        url: 'https://example.com',
-        request_headers: '{}',
-        request_body: `{"label":"${secret}"}`,
-        response_status: 200,
-        response_body: secret,
-        failure: null,
-        started_at: 0,
-        took_ms: 1,
-      })
+      .insertInto('deliveries')
+      .values({ event_id, account_id, due_at: 0, ...outcome })
+      .onConflict((conflict) => conflict.column('event_id').doUpdateSet(outcome))
       .execute();
   });
   return id;
@@ -243,7 +210,7 @@ test('a label that was moved within the database often is not in its files after
     });
   }
   for (const other of [...others.slice(0, 15), id]) expect((await remove(server, other)).status).toBe(204);
-  await withDatabase(server, (db) => db.deleteFrom('outbox').execute());
+  await withDatabase(server, (db) => db.deleteFrom('deliveries').execute());
   expect(await tablesWith(server, `${secret} `)).toEqual([]);
   expect(allFilesWith(server, `${secret} `)).toEqual([]);
 });

@@ -6,7 +6,7 @@ import { revokeKey } from '../src/data/accounts/api-keys.js';
 import { quotas } from '../src/data/accounts/quotas.js';
 import { currentTime } from '../src/data/db/time.js';
 import { dataDirOf } from '../src/data/installation/data-dir.js';
-import { eventIdAt } from '../src/data/webhooks/job-events.js';
+import { eventIdAt } from '../src/data/webhooks/events.js';
 import { openAdmin } from '../src/index.js';
 import { EventFeed } from '../src/web/answers/event-feed.js';
 import { browsersOn } from './dashboard-kit.js';
@@ -112,7 +112,7 @@ test('a webhook and a stream report the same events', async () => {
     server.config.database === 'sqlite' ? `${server.config.dataDir}/gen3d.sqlite` : server.config.database,
   );
   onTestFinished(() => db.destroy());
-  const waiting = await db.selectFrom('outbox').select('event_id').where('job_id', '=', id).orderBy('seq').execute();
+  const waiting = await db.selectFrom('deliveries').select('event_id').orderBy('event_id').execute();
   expect(stream.events().map(({ event_id }) => event_id)).toEqual(waiting.map(({ event_id }) => event_id));
 });
 
@@ -245,12 +245,12 @@ test('while 16 streams read thousands of old events each, other requests are ans
   const db = openDatabase(dataDirOf(server.config).database);
   onTestFinished(() => db.destroy());
   const job_id = await createJob(server.call, photoJob);
-  const { event_id: _, ...event } = await db.selectFrom('job_events').selectAll().executeTakeFirstOrThrow();
+  const { event_id: _, ...event } = await db.selectFrom('events').selectAll().executeTakeFirstOrThrow();
   const [batches, batchSize] = [40, 100];
   for (let batch = 0; batch < batches; batch++) {
     const ids = Array.from({ length: batchSize }, (_, index) => eventIdAt(Date.now() - 20_000 + index));
     const rows = ids.map((event_id) => ({ ...event, job_id, event_id }));
-    await db.insertInto('job_events').values(rows).execute();
+    await db.insertInto('events').values(rows).execute();
   }
   const lastEventId = '0'.repeat(26);
   const streams = await Promise.all(

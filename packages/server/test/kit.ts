@@ -107,7 +107,7 @@ export async function newAccount(db: Db, name = `test ${randomUUID()}`): Promise
 
 const unlimited = { maxOpenJobs: Number.MAX_SAFE_INTEGER, maxJobsPerDay: Number.MAX_SAFE_INTEGER };
 
-/** Inserts a PENDING, prepared job, which a runner can claim. */
+/** Inserts a job that waits for its inference. With `prepared: 0`, it waits for its preparation. */
 export async function newJob(db: Db, accountId: string, fields: Partial<NewJob> = {}): Promise<string> {
   const id = fields.id ?? newUlid();
   const job = {
@@ -116,7 +116,7 @@ export async function newJob(db: Db, accountId: string, fields: Partial<NewJob> 
     type: 'image-to-3d',
     idempotency_key: null,
     ...photoColumns([{ side: 'front', url: 'https://example.com/photo.jpg' }]),
-    prepared: 1,
+    ...(fields.prepared !== 0 && { prepared: 1, status: 'QUEUED' as const, progress: 25 }),
     created_at: 0,
     ...fields,
   };
@@ -132,13 +132,15 @@ export async function withEndpoint(db: Db, accountId: string): Promise<void> {
     .execute();
 }
 
-/** The account's recorded events in order, each as `[status, progress]`. */
+/** The account's events that wait for delivery, in order, each as `[status, progress]`. */
 export async function eventsOf(db: Db, accountId: string): Promise<[string | null, number | null][]> {
   const rows = await db
-    .selectFrom('outbox')
+    .selectFrom('deliveries')
+    .innerJoin('events', 'events.event_id', 'deliveries.event_id')
     .select(['status', 'progress'])
-    .where('account_id', '=', accountId)
-    .orderBy('seq')
+    .where('deliveries.account_id', '=', accountId)
+    .where('state', '=', 'waiting')
+    .orderBy('events.event_id')
     .execute();
   return rows.map(({ status, progress }) => [status, progress]);
 }

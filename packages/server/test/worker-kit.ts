@@ -1,6 +1,7 @@
 import type { EnginePool } from '@gen3d/engine';
 import { onTestFinished } from 'vitest';
 import { guardedAgent } from '../src/base/net/guarded-agent.js';
+import { GroupCommit } from '../src/data/db/group-commit.js';
 import { decodedPhoto } from '../src/work/runner/decoded-photo.js';
 import { resized } from '../src/work/runner/real-size.js';
 import { Runner } from '../src/work/runner/runner.js';
@@ -49,6 +50,7 @@ export function testWorker(
       resolution: 32,
       textureSize: 256,
     },
+    commits: new GroupCommit(options.db),
     dispatcher,
     children: {
       start: async () => testDevice,

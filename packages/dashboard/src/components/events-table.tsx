@@ -1,4 +1,4 @@
-import { type Delivery, DeliveryList, type EventEntry } from '@gen3d/schema/dashboard';
+import { type Delivery, type EventEntry, LastDelivery } from '@gen3d/schema/dashboard';
 import { useEffect, useId, useState } from 'preact/hooks';
 import { dateTime, exactDateTime, milliseconds, relativeTime } from '../format.js';
 import { statusLabels } from '../jobs.js';
@@ -29,7 +29,7 @@ const columns: readonly Column[] = [
 
 type OnReplay = (eventId: string) => void;
 
-/** Lists webhook events. Each row opens to show its deliveries, and a dead letter can be replayed. */
+/** Lists webhook events. Each row opens to show its last delivery, and a dead letter can be replayed. */
 export function EventsTable({ events, onReplay }: { events: readonly EventEntry[]; onReplay: OnReplay }) {
   return (
     <Table columns={columns}>
@@ -94,7 +94,7 @@ function EventRows({ event, onReplay }: { event: EventEntry; onReplay: OnReplay 
       </tr>
       <tr id={id} class="details" hidden={!open}>
         <td colSpan={columns.length}>
-          {open && <Deliveries eventId={event.event_id} version={`${event.state} ${event.attempts}`} />}
+          {open && <LastDeliveryOf eventId={event.event_id} version={`${event.state} ${event.attempts}`} />}
         </td>
       </tr>
     </>
@@ -104,50 +104,47 @@ function EventRows({ event, onReplay }: { event: EventEntry; onReplay: OnReplay 
 const requestText = ({ url, headers, body }: Delivery['request']) =>
   [`POST ${url}`, ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`), '', body].join('\n');
 
-/** Lists all logged deliveries of an event, with request and response. Reads them again when `version` changes. */
-function Deliveries({ eventId, version }: { eventId: string; version: unknown }) {
+/** Shows the last delivery of an event, with request and response. Reads it again when `version` changes. */
+function LastDeliveryOf({ eventId, version }: { eventId: string; version: unknown }) {
   const { api } = useSession();
-  const [deliveries, setDeliveries] = useState<Delivery[]>();
+  const [delivery, setDelivery] = useState<Delivery | null>();
   const [problem, setProblem] = useState<string>();
   // `version` is a dependency only so that this runs again.
   useEffect(() => {
-    api.get(`/events/${eventId}/deliveries`, DeliveryList).then(
-      (list) => {
-        setDeliveries(list.deliveries);
+    api.get(`/events/${eventId}/delivery`, LastDelivery).then(
+      (last) => {
+        setDelivery(last.delivery);
         setProblem(undefined);
       },
       (error: Error) => setProblem(error.message),
     );
   }, [api, eventId, version]);
+  if (!delivery) return delivery === null ? <p class="hint">No attempt yet.</p> : <Problem text={problem} />;
+  const { started_at, took_ms, request, response, failure } = delivery;
   return (
-    <>
+    <section class="delivery" aria-label={`Delivery at ${exactDateTime(started_at)}`}>
       <Problem text={problem} />
-      {deliveries?.length === 0 && <p class="hint">No attempt yet, or its log has been deleted.</p>}
-      {deliveries?.map(({ delivery_id, started_at, took_ms, request, response, failure }) => (
-        <section key={delivery_id} class="delivery" aria-label={`Delivery at ${exactDateTime(started_at)}`}>
-          <p class="hint">
-            <time dateTime={started_at}>{exactDateTime(started_at)}</time>, took {milliseconds(took_ms)}
-          </p>
-          <div class="exchange">
-            <div>
-              <h3>Request</h3>
-              <pre>
-                <code>{requestText(request)}</code>
-              </pre>
-            </div>
-            <div>
-              <h3>Response</h3>
-              {response ? (
-                <pre>
-                  <code>{`HTTP ${response.status}\n\n${response.body || '(no body)'}`}</code>
-                </pre>
-              ) : (
-                <p class="error">{failure}</p>
-              )}
-            </div>
-          </div>
-        </section>
-      ))}
-    </>
+      <p class="hint">
+        <time dateTime={started_at}>{exactDateTime(started_at)}</time>, took {milliseconds(took_ms)}
+      </p>
+      <div class="exchange">
+        <div>
+          <h3>Request</h3>
+          <pre>
+            <code>{requestText(request)}</code>
+          </pre>
+        </div>
+        <div>
+          <h3>Response</h3>
+          {response ? (
+            <pre>
+              <code>{`HTTP ${response.status}\n\n${response.body || '(no body)'}`}</code>
+            </pre>
+          ) : (
+            <p class="error">{failure}</p>
+          )}
+        </div>
+      </div>
+    </section>
   );
 }

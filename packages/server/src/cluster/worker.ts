@@ -3,6 +3,7 @@ import { ConfigError } from '../base/errors.js';
 import { createLog } from '../base/log.js';
 import type { Config } from '../config.js';
 import { createWorker, userUrlAgent, type WorkEdges } from '../create-worker.js';
+import { GroupCommit } from '../data/db/group-commit.js';
 import { dataDirOf } from '../data/installation/data-dir.js';
 import { openTables } from '../data/installation/open-stores.js';
 import { followChosenBundles, warnOfMissingMatte } from '../follow-bundles.js';
@@ -48,8 +49,9 @@ export async function worker(
     const dispatcher = userUrlAgent(config);
     await parts.start({ stop: () => dispatcher.close(), abort: () => dispatcher.destroy() });
     const onEvent = () => wakeup.notify('event_recorded');
+    const commits = new GroupCommit(db);
     const { children, worker } = createWorker({
-      ...{ config, db, files, metrics, wakeup, dispatcher, onEvent, log },
+      ...{ config, db, commits, files, metrics, wakeup, dispatcher, onEvent, log },
       openModelServer: edges.openModelServer,
     });
     let stopListening = async () => {};

@@ -12,7 +12,7 @@ import { isUnavailable } from '../data/db/unavailable.js';
 import { openJobsByStatus } from '../data/jobs/counts.js';
 import type { StageTimes } from '../data/jobs/stage-times.js';
 import { liveRunners } from '../data/runners/registry.js';
-import { outboxCounts } from '../data/webhooks/outbox.js';
+import { countDeliveries } from '../data/webhooks/deliveries.js';
 import type { JobObserver } from '../work/active-jobs.js';
 
 /** Serves `GET /metrics`, in Prometheus' text format. */
@@ -192,7 +192,7 @@ export class Metrics implements JobObserver {
         },
       });
     const openJobs = cached(() => openJobsByStatus(db), { ...counting, keptMs: 0 });
-    const outbox = cached(() => outboxCounts(db), { ...counting, keptMs: 0 });
+    const deliveries = cached(() => countDeliveries(db), { ...counting, keptMs: 0 });
     gauge('gen3d_open_jobs', 'Jobs that are not finished', ['status'], async (open) => {
       for (const { status, count } of await openJobs()) open.set({ status }, count);
     });
@@ -215,7 +215,7 @@ export class Metrics implements JobObserver {
       'Webhook events that wait for delivery or are dead letters',
       ['state'],
       async (events) => {
-        const { waiting, dead } = await outbox();
+        const { waiting, dead } = await deliveries();
         events.set({ state: 'waiting' }, waiting);
         events.set({ state: 'dead' }, dead);
       },

@@ -1,8 +1,11 @@
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import { newAccount, newJob, silent, temporaryDatabase, temporaryFolder } from '../../test/kit.js';
+import { GroupCommit } from '../data/db/group-commit.js';
 import { FolderInputStore } from '../data/inputs/folder-store.js';
 import { claim } from '../data/jobs/claim.js';
+import { JobFailure } from '../data/jobs/failures.js';
+import { fail } from '../data/jobs/lifecycle.js';
 import { ActiveJobs } from './active-jobs.js';
 import { FileAccess } from './file-access.js';
 import { TemporaryFailure } from './stage-failures.js';
@@ -15,6 +18,7 @@ async function setUp(log = silent) {
   const inputs = new FolderInputStore(temporaryFolder());
   const jobs = new ActiveJobs({
     db,
+    commits: new GroupCommit(db),
     inputs,
     files: new FileAccess(silent),
     config: { preparations: 0, leaseSeconds: leaseMs / 1_000 },
@@ -44,12 +48,15 @@ test('work that continues after its job was released changes nothing in the data
   const stopped = new Promise<void>((resolve) => {
     stop = resolve;
   });
-  const work = jobs.work(held, () => stopped.then(() => jobs.advance(held.job, 'IN_PROGRESS', 30)));
+  const failure = new JobFailure('no_foreground', 'There is nothing in the foreground');
+  const work = jobs.work(held, () =>
+    stopped.then(() => jobs.change(held.job, (trx, now) => fail(trx, held.job.lease, failure, now)).then(() => {})),
+  );
   await jobs.releaseAll();
   expect(held.abort.signal.aborted).toBe(true);
   stop();
   await work;
-  expect(await row()).toMatchObject({ status: 'PENDING', attempt: 0, lease_token: null });
+  expect(await row()).toMatchObject({ finished_at: null, attempt: 0, lease_token: null });
 });
 
 test('claims that keep failing for one reason are logged once, until a job is worked on', async () => {

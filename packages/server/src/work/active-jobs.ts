@@ -5,14 +5,15 @@ import { errorMessage, isDiskFull } from '../base/errors.js';
 import type { Config } from '../config.js';
 import type { AssetStore } from '../data/assets/asset-store.js';
 import type { Db } from '../data/db/database.js';
-import { currentTime } from '../data/db/time.js';
+import type { GroupCommit } from '../data/db/group-commit.js';
+import { currentTime, type Time } from '../data/db/time.js';
 import { failureReason, isUnavailable, mayBeCommitted } from '../data/db/unavailable.js';
 import type { InputStore } from '../data/inputs/input-store.js';
 import { UnreadableImageError } from '../data/inputs/input-store.js';
 import { type ClaimedJob, release, releaseUnknown, renew, type Stage } from '../data/jobs/claim.js';
 import { isDeleted } from '../data/jobs/deletion.js';
 import { JobFailure } from '../data/jobs/failures.js';
-import { advance, fail, failAttempt, LeaseLostError, prepareAgain } from '../data/jobs/lifecycle.js';
+import { fail, failAttempt, LeaseLostError, prepareAgain } from '../data/jobs/lifecycle.js';
 import { imageUrlsOf } from '../data/jobs/photos.js';
 import type { JobStage, StageTimes } from '../data/jobs/stage-times.js';
 import type { Children } from './children.js';
@@ -26,6 +27,8 @@ const failedAttemptPauseMs = 2_000;
 const unavailablePauseMs = 15_000;
 /** A job older than this loses an attempt when its input cannot be read. Until then, the operator can fix the cause. */
 const unreadableInputMs = 60 * 60_000;
+/** Interval at which the progress of jobs is written, which limits their events. */
+const progressMs = 5_000;
 /** Interval between retries while the database or the object store is unavailable. */
 const retryMs = 1_000;
 
@@ -46,6 +49,7 @@ export interface WorkContext {
     'preparations' | 'leaseSeconds' | 'keepPhotosDays' | 'rates' | 'resolution' | 'maxTriangles' | 'textureSize'
   >;
   readonly db: Db;
+  readonly commits: GroupCommit;
   readonly inputs: InputStore;
   readonly assets: AssetStore;
   readonly files: FileAccess;
@@ -69,6 +73,8 @@ export interface ActiveJob {
   readonly claimedAt: number;
   /** The stage that an inference has reached. */
   running?: JobStage;
+  /** The progress that an inference has reached. */
+  reached?: number;
 }
 
 /** A place for one more job in a stage. */
@@ -105,7 +111,10 @@ function temporaryFailure(error: unknown, job: ClaimedJob): string | undefined {
   return undefined;
 }
 
-type ActiveJobsOptions = Pick<WorkContext, 'config' | 'db' | 'inputs' | 'files' | 'observer' | 'onEvent' | 'log'>;
+type ActiveJobsOptions = Pick<
+  WorkContext,
+  'config' | 'db' | 'commits' | 'inputs' | 'files' | 'observer' | 'onEvent' | 'log'
+>;
 
 /** Claims the jobs that this machine works on, keeps their leases, and ends their attempts. */
 export class ActiveJobs {
@@ -133,15 +142,19 @@ export class ActiveJobs {
     return this.#held.get(jobId)?.running;
   }
 
-  /** Renews the leases at intervals of a quarter of their length. Returns a function that stops this. */
+  /**
+   * Renews the leases and writes the progress of their jobs at intervals, which are at most a quarter of a lease.
+   * Returns a function that stops this.
+   */
   keepLeases(): () => void {
-    const timer = setInterval(() => this.checkLeases(), this.#leaseMs / 4);
+    const everyMs = Math.min(this.#leaseMs / 4, progressMs);
+    const timer = setInterval(() => this.checkLeases({ withProgress: true }), everyMs);
     return () => clearInterval(timer);
   }
 
   /** Renews the leases now, and so stops the work on jobs that were canceled or taken over. */
-  checkLeases(): void {
-    this.#renewLeases().catch((error: unknown) => {
+  checkLeases(how?: { withProgress: boolean }): void {
+    this.#renewLeases(how).catch((error: unknown) => {
       // An unavailable database is logged elsewhere.
       if (!isUnavailable(error)) this.#options.log.error({ err: error }, 'cannot check the leases');
     });
@@ -153,7 +166,7 @@ export class ActiveJobs {
     holder: string,
     next: () => Promise<ClaimedJob | undefined>,
   ): Promise<ActiveJob | undefined> {
-    const { db, observer } = this.#options;
+    const { db, observer, onEvent } = this.#options;
     let job: ClaimedJob | undefined;
     try {
       // Renew first: after this process was suspended, the next free job could be one it still works on.
@@ -177,6 +190,7 @@ export class ActiveJobs {
     this.#held.set(job.id, held);
     this.outages[stage].claimed();
     observer.claimed(job.taken_over === 1);
+    onEvent();
     return held;
   }
 
@@ -214,10 +228,12 @@ export class ActiveJobs {
     }
   }
 
-  async advance({ lease }: ClaimedJob, status: 'PENDING' | 'IN_PROGRESS', progress: number): Promise<void> {
-    const { db, onEvent } = this.#options;
-    await this.whenAvailable(() => advance(db, lease, { status, progress }, currentTime(db)));
+  /** Changes the job, together with other changes of its account. */
+  async change<T>({ account_id }: ClaimedJob, change: (trx: Db, now: Time) => Promise<T>): Promise<T> {
+    const { db, commits, onEvent } = this.#options;
+    const result = await this.whenAvailable(() => commits.run((trx) => change(trx, currentTime(db)), account_id));
     onEvent();
+    return result;
   }
 
   /**
@@ -260,7 +276,7 @@ export class ActiveJobs {
   }
 
   async #conclude(job: ClaimedJob, error: unknown, isTemporary: boolean): Promise<void> {
-    const { db, inputs, files, observer, onEvent, log } = this.#options;
+    const { db, inputs, files, observer, log } = this.#options;
     const about = aboutJob(job);
     if (error instanceof LeaseLostError) {
       log.warn(about, 'lost the lease of the job');
@@ -270,16 +286,15 @@ export class ActiveJobs {
       await release(db, job.lease);
       log.info(about, 'returned the job to the queue');
     } else if (isTemporary && isFetchable(error, job)) {
-      await prepareAgain(db, job.lease, unavailablePauseMs, currentTime(db));
+      await this.change(job, (trx, now) => prepareAgain(trx, job.lease, unavailablePauseMs, now));
     } else if (isTemporary) {
       await release(db, job.lease, { ms: unavailablePauseMs, now: currentTime(db) });
     } else if (error instanceof GaveWayError) {
-      await failAttempt(db, job.lease, failedAttemptPauseMs, currentTime(db));
+      await this.change(job, (trx, now) => failAttempt(trx, job.lease, failedAttemptPauseMs, now));
       log.info(about, 'the image host is slow; the job waits, so that another account can fetch');
     } else if (error instanceof JobFailure) {
-      const forgotten = await fail(db, job.lease, error, currentTime(db));
+      const forgotten = await this.change(job, (trx, now) => fail(trx, job.lease, error, now));
       observer.failed();
-      onEvent();
       log.info({ ...about, code: error.code, reason: error.message, detail: String(error.cause ?? '') }, 'job failed');
       if (forgotten !== undefined) {
         await files.limit('removing an input', inputs.remove(forgotten));
@@ -289,21 +304,22 @@ export class ActiveJobs {
       if (!isOutage) log.error({ ...about, ...failureReason(error) }, 'the attempt failed unexpectedly');
       const ownReason = error instanceof AttemptFailure ? error.message : undefined;
       const reason = isOutage ? outageForClients : ownReason;
-      const again = await failAttempt(db, job.lease, failedAttemptPauseMs, currentTime(db), reason);
+      const pauseMs = failedAttemptPauseMs;
+      const again = await this.change(job, (trx, now) => failAttempt(trx, job.lease, pauseMs, now, reason));
       if (!again) observer.failed();
-      onEvent();
     }
   }
 
   /** Stops the work on jobs whose leases can no longer be renewed. */
-  async #renewLeases(): Promise<void> {
+  async #renewLeases({ withProgress = false } = {}): Promise<void> {
     if (this.#held.size === 0) return;
-    const { db } = this.#options;
+    const { db, onEvent } = this.#options;
     const all = [...this.#held.values()];
-    const leases = all.map(({ job }) => job.lease);
+    const leases = all.map(({ job, reached }) => ({ ...job.lease, reached: withProgress ? reached : undefined }));
     const kept = await renew(db, leases, { now: currentTime(db), leaseMs: this.#leaseMs });
     for (const { job, abort } of all) {
       if (!kept.has(job.lease.token)) abort.abort(new LeaseLostError(job.id));
     }
+    if (withProgress) onEvent();
   }
 }

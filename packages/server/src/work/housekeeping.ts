@@ -11,9 +11,7 @@ import { reap } from '../data/jobs/lifecycle.js';
 import { deleteOldJobs, retentionTime } from '../data/jobs/retention.js';
 import { needsInput } from '../data/jobs/retry.js';
 import { sweepRunners } from '../data/runners/registry.js';
-import { deleteOldDeadLetters, expireEvents, limitEvents } from '../data/webhooks/dead-letters.js';
-import { deleteOldDeliveries } from '../data/webhooks/delivery-log.js';
-import { deleteOldJobEvents, limitJobEvents } from '../data/webhooks/job-events.js';
+import { deleteOldEvents, expireEvents, limitEvents } from '../data/webhooks/event-retention.js';
 
 const reapEveryMs = 5_000;
 const limitEveryMs = 60 * 1_000;
@@ -46,12 +44,10 @@ export function startHousekeeping(
         if (deleted > 0) log.info({ deleted }, 'deleted job records past their retention time');
       },
       overdueEvents: () => expireEvents(db, now),
-      deadLetters: () => deleteOldDeadLetters(db, now),
       models: async () => {
         if (keepModelsDays !== undefined) await deleteOldModels(db, now, keepModelsDays);
       },
-      deliveries: () => deleteOldDeliveries(db, now),
-      events: () => deleteOldJobEvents(db, now),
+      events: () => deleteOldEvents(db, now),
       runners: () => sweepRunners(db, currentTime(db), keptRunnerMs),
       inputs: () => inputs.sweep(strayBefore, (jobId) => needsInput(db, jobId, keepPhotosDays)),
       assets: async () => {
@@ -82,10 +78,7 @@ export function startHousekeeping(
       const count = await reap(db, currentTime(db));
       if (count > 0) log.warn({ count }, 'failed jobs that are out of attempts');
     }, reapEveryMs),
-    regularly(async () => {
-      await limitEvents(db, currentTime(db));
-      await limitJobEvents(db, Date.now());
-    }, limitEveryMs),
+    regularly(() => limitEvents(db, currentTime(db)), limitEveryMs),
     regularly(async () => {
       await eraseDeletedAccounts(db, currentTime(db));
       await finishDeletions(db, { inputs, assets });

@@ -170,7 +170,7 @@ test('a runner that retires finishes both jobs and claims no other', async () =>
   hold.while = () => false;
   for (const id of ids) expect(await finished(id)).toMatchObject({ status: 'SUCCEEDED' });
   await until(async () => runner.idle);
-  expect(await row(later)).toMatchObject({ status: 'PENDING', attempt: 0 });
+  expect(await row(later)).toMatchObject({ status: 'QUEUED', attempt: 0 });
 });
 
 test('a job whose lease is lost is left to its new holder, and the other job is finished', async () => {

@@ -14,7 +14,6 @@ import { succeed } from '../data/jobs/lifecycle.js';
 import { photosOf } from '../data/jobs/photos.js';
 import type { JobStage, StageTimes } from '../data/jobs/stage-times.js';
 import { type ActiveJob, type ActiveJobs, aboutJob, type Opening, type WorkContext } from './active-jobs.js';
-import { progressSteps } from './runner/progress-steps.js';
 import type { Runner } from './runner/runner.js';
 import type { Made, SidePhoto } from './runner/runner-protocol.js';
 import { AttemptFailure, ReleasedError } from './stage-failures.js';
@@ -39,6 +38,12 @@ const inferenceTime = (times: StageTimes): number => Object.values(times).reduce
 
 const runnerKilled =
   'The process that makes models was killed, probably because the server ran out of memory. On the server, `gen3d doctor` says how much it needs';
+
+const progressStep = 10;
+
+/** Returns the job's progress once the engine has done this fraction of its work, in steps, which limit its events. */
+const progressAt = (fraction: number): number =>
+  progress.inferring + progressStep * Math.floor((fraction * (progress.inferred - progress.inferring)) / progressStep);
 
 /** Turns an `EngineError` into a `JobFailure`, which ends the job, and explains the end of a runner. */
 function throwAsFailure(error: unknown): never {
@@ -73,7 +78,7 @@ export class Inference {
   }
 
   async #infer(held: ActiveJob, runner: Runner): Promise<void> {
-    const { db, config, inputs, assets, files, observer, onEvent, log } = this.#context;
+    const { config, inputs, assets, files, observer, log } = this.#context;
     const { job, abort } = held;
     const readStart = performance.now();
     const photos: SidePhoto[] = [];
@@ -101,7 +106,7 @@ export class Inference {
       const { bundle, warnings } = stats;
       const charged = { inferenceMs, stageTimes, instance, rateUsdPerSecond };
       const success = { ...keys, ...charged, bundle, warnings, keepsPhoto: config.keepPhotosDays !== undefined };
-      forgotten = await this.#jobs.whenAvailable(() => succeed(db, job.lease, success, currentTime(db)));
+      forgotten = await this.#jobs.change(job, (trx, now) => succeed(trx, job.lease, success, now));
     } catch (error) {
       // If the database failed, the job may have succeeded. The hourly sweep settles its files.
       if (!isUnavailable(error) && !mayBeCommitted(error)) await assets.discard(keys);
@@ -109,7 +114,6 @@ export class Inference {
     }
     runner.recordSuccess(model);
     observer.succeeded(inferenceMs, stageTimes);
-    onEvent();
     const about = { runner: runner.id, bundle: stats.bundle, outlineOverlap: stats.outlineOverlap?.toFixed(2) };
     log.info({ ...aboutJob(job), ...about, inferenceMs }, 'job succeeded');
     // Done last, to keep a slow store from delaying clients.
@@ -117,32 +121,22 @@ export class Inference {
     if (forgotten !== undefined) await files.limit('removing an input', inputs.remove(forgotten));
   }
 
-  /** Has the model made, and meanwhile writes the job's progress. */
+  /** Has the model made, and meanwhile notes the job's stage and progress. */
   async #make(held: ActiveJob, runner: Runner, photos: readonly SidePhoto[]): Promise<Made> {
     const { config, observer } = this.#context;
     const { resolution, maxTriangles, textureSize } = config;
     const { job, abort, claimedAt } = held;
-    await this.#jobs.advance(job, 'IN_PROGRESS', progress.inferring);
-    abort.signal.throwIfAborted();
     if (job.attempt === 1) observer.waited(job.waitedMs + millisecondsSince(claimedAt));
-    let writing: Promise<void> = Promise.resolve();
-    const passStep = progressSteps((reached) => {
-      writing = writing
-        .then(() => this.#jobs.advance(job, 'IN_PROGRESS', reached))
-        .catch((error: unknown) => abort.abort(error));
-    });
     held.running = 'matte';
     const onProgress = (fraction: number, running: JobStage | undefined) => {
-      passStep(fraction);
+      held.reached = progressAt(fraction);
       held.running = running ?? 'store';
     };
     const sampler = job.sampler === null ? undefined : (JSON.parse(job.sampler) as SamplerSettings);
     const options = job.options === null ? undefined : (JSON.parse(job.options) as JobOptions);
     const mesh = { resolution, maxTriangles, textureSize, sampler, realSize: readRealSize(options ?? {}) };
     const request = { ...mesh, options, onProgress, signal: abort.signal };
-    const made = await runner.maker.generate(photos, request).catch(throwAsFailure);
-    await writing;
-    return made;
+    return runner.maker.generate(photos, request).catch(throwAsFailure);
   }
 
   /** Retries while the disk is full or the object store unavailable, to save the expensive inference. */

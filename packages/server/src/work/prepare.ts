@@ -1,4 +1,4 @@
-import { jobType, limits, progress } from '@gen3d/schema';
+import { jobType, limits } from '@gen3d/schema';
 import type { PhotoSide } from '@gen3d/schema/rules';
 import { newUlid } from '../base/ids.js';
 import { type Share, Shares } from '../base/shares.js';
@@ -102,10 +102,9 @@ export class Preparation {
   }
 
   async #prepare(held: ActiveJob, fetch: Fetch | undefined): Promise<void> {
-    const { db, onEvent, onPrepared, log } = this.#context;
+    const { onPrepared, log } = this.#context;
     const { job, abort } = held;
     if (job.type !== jobType) throw unsupportedType(job.type);
-    await this.#jobs.advance(job, 'PENDING', progress.preparing);
     const startedAt = performance.now();
     const photos = photosOf(job);
     const lastFetched = photos.findLast(({ url }) => url !== null);
@@ -117,8 +116,7 @@ export class Preparation {
     }
     const prepareMs = Math.round(performance.now() - startedAt);
     abort.signal.throwIfAborted();
-    await this.#jobs.whenAvailable(() => finishPreparation(db, job.lease, prepareMs, currentTime(db)));
-    onEvent();
+    await this.#jobs.change(job, (trx, now) => finishPreparation(trx, job.lease, prepareMs, now));
     onPrepared();
     log.debug({ ...aboutJob(job), prepareMs }, 'job prepared');
   }

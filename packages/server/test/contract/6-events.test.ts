@@ -52,10 +52,10 @@ const eventsOf = (received: Delivered[]) =>
   received.map(({ body }) => JSON.parse(body.toString()) as TaskUpdatedEvent | PingEvent);
 
 /** Waits until no event of the account waits for a delivery or retry. */
-const outboxIsEmpty = (accountId: string) =>
+const nothingWaits = (accountId: string) =>
   until(async () => {
-    const events = db.selectFrom('outbox').select('seq').where('account_id', '=', accountId);
-    return (await events.execute()).length === 0;
+    const events = db.selectFrom('deliveries').select('state').where('account_id', '=', accountId);
+    return (await events.where('state', '=', 'waiting').execute()).length === 0;
   });
 
 const cleanups: (() => void | Promise<void>)[] = [];
@@ -83,9 +83,18 @@ beforeAll(async () => {
   db = openDatabase(dataDirOf(installation).database);
   one = await customer((end) => void cleanups.push(end));
   await one.call('POST', `${endpoint}/test`);
-  const queued = await db.selectFrom('outbox').selectAll().where('event', '=', 'ping').executeTakeFirstOrThrow();
+  const queued = await db
+    .selectFrom('deliveries')
+    .innerJoin('events', 'events.event_id', 'deliveries.event_id')
+    .select(['events.event_id', 'due_at', 'created_at'])
+    .where('event', '=', 'ping')
+    .executeTakeFirstOrThrow();
   pingDelayMs = queued.due_at - queued.created_at;
-  await db.updateTable('outbox').set({ due_at: queued.created_at }).where('event', '=', 'ping').execute();
+  await db
+    .updateTable('deliveries')
+    .set({ due_at: queued.created_at })
+    .where('event_id', '=', queued.event_id)
+    .execute();
   ids = { good: await one.create(withImages(asDataUri(ballPhoto()))), bad: await one.create({ type: 'x', input: {} }) };
   const of = (id: string) =>
     eventsOf(one.received).filter((event): event is TaskUpdatedEvent => 'task_id' in event && event.task_id === id);
@@ -244,7 +253,7 @@ describe('6.4 delivery', () => {
     });
     await create({ type: 'reserved', input: {} });
     await create({ type: 'reserved', input: {} });
-    await outboxIsEmpty(accountId);
+    await nothingWaits(accountId);
     expect(received).toHaveLength(6);
     expect([...times.values()].sort()).toEqual([1, 1, 2, 2]);
   });
@@ -264,7 +273,7 @@ describe('6.4 delivery', () => {
     expect((await call('DELETE', endpoint)).status).toBe(204);
     const id = await create({ type: 'reserved', input: {} });
     await until(async () => (await task(id)).finished_at !== null);
-    await outboxIsEmpty(accountId);
+    await nothingWaits(accountId);
     expect(received).toEqual([]);
   });
 

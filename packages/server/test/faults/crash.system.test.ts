@@ -208,7 +208,7 @@ test(`${kills} kills of the server, the runner or a decoder lose no job and repe
 
   const waiting = async () => {
     const db = openDatabase(database);
-    const events = await db.selectFrom('outbox').select('seq').where('dead_at', 'is', null).execute();
+    const events = await db.selectFrom('deliveries').select('state').where('state', '=', 'waiting').execute();
     await db.destroy();
     return events.length;
   };

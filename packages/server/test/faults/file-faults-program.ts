@@ -114,6 +114,7 @@ async function infer({ db, inputs, assets }: Open): Promise<void> {
   const worker = new Worker({
     config: { preparations: 0, leaseSeconds: 30, rates: { cpu: 0.002 }, resolution: 32, textureSize: 256 },
     db,
+    commits: new GroupCommit(db),
     inputs,
     assets,
     dispatcher,

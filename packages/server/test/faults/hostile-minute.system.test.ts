@@ -9,8 +9,7 @@ import type { quotas } from '../../src/data/accounts/quotas.js';
 import type { Db } from '../../src/data/db/database.js';
 import type { Tables } from '../../src/data/db/tables.js';
 import { dataDirOf } from '../../src/data/installation/data-dir.js';
-import { limitEvents } from '../../src/data/webhooks/dead-letters.js';
-import { limitJobEvents } from '../../src/data/webhooks/job-events.js';
+import { limitEvents } from '../../src/data/webhooks/event-retention.js';
 import { openAdmin } from '../../src/index.js';
 import { type AtEnd, onPostgres, startServer, type TestServer } from '../kit.js';
 import { openDatabase } from '../open-database.js';
@@ -47,9 +46,8 @@ const rowBounds = {
   runners: { onePer: 'process' },
   rates: { onePer: 'instance' },
   webhook_endpoints: { onePer: 'account' },
-  job_events: { quota: 'events' },
-  outbox: { quota: 'events' },
-  webhook_deliveries: { quota: 'deliveries' },
+  events: { quota: 'events' },
+  deliveries: { quota: 'events' },
   dashboard_tokens: { quota: 'sessions' },
   clean_up: { onePer: 'installation' },
 } as const satisfies Record<keyof Tables, RowBound>;
@@ -173,7 +171,6 @@ async function grownIn(
   };
   await Promise.all(Array.from({ length: 16 }, lane));
   await limitEvents(db, Date.now());
-  await limitJobEvents(db, Date.now());
   const grown = (after: ReadonlyMap<string, number>) => {
     const all = [...after].map(([table, bytes]) => [table, (bytes - (before.get(table) ?? 0)) / played] as const);
     return Object.fromEntries(all.filter(([, bytes]) => bytes > 0));
@@ -200,11 +197,11 @@ const createAndCancel = async (attacker: Attacker) => {
 test('a minute of new jobs grows each table by less than 10 MB', async () => {
   const attacker = new Attacker({ 'x-api-key': await newKey() });
   // Part of a minute would create as many jobs, because the number of unfinished ones is limited.
-  expectLittle(await grownIn(attacker, () => attacker.newJob(), { played: 1 }), 'jobs', 'job_events');
+  expectLittle(await grownIn(attacker, () => attacker.newJob(), { played: 1 }), 'jobs', 'events');
 });
 
 test.each([
-  ['canceled jobs', createAndCancel, ['jobs', 'job_events']],
+  ['canceled jobs', createAndCancel, ['jobs', 'events']],
   [
     'deleted jobs',
     async (attacker: Attacker) => attacker.call('DELETE', `/gen3d/jobs/${await attacker.newJob()}`),
@@ -217,7 +214,7 @@ test.each([
       const { body } = await attacker.call('POST', `/gen3d/jobs/${id}/retry`);
       await attacker.call('POST', `/gen3d/jobs/${body.job_id}/cancel`);
     },
-    ['jobs', 'job_events'],
+    ['jobs', 'events'],
   ],
   [
     'changes of the endpoint',
@@ -239,7 +236,7 @@ test('a minute of events for an endpoint that does not exist grows each table by
     await createAndCancel(attacker);
     await attacker.call('POST', '/v1/webhook-endpoint/test');
   };
-  expectLittle(await grownIn(attacker, step), 'outbox', 'webhook_deliveries');
+  expectLittle(await grownIn(attacker, step), 'events', 'deliveries');
 });
 
 // On PostgreSQL, this only makes dead row versions.

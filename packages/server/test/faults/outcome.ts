@@ -60,7 +60,8 @@ const eventsOf = ({ firsts }: Pick<Outcome, 'firsts'>, id: string): TaskUpdatedE
 export async function readOutcome(db: Db, received: readonly Delivered[]): Promise<Outcome> {
   const jobs = await db.selectFrom('jobs').selectAll().execute();
   const charges = await db.selectFrom('ledger').selectAll().where('kind', '=', 'charge').execute();
-  const events = await db.selectFrom('outbox').select('event_id').execute();
+  const undelivered = db.selectFrom('deliveries').select('event_id').where('state', 'in', ['waiting', 'dead']);
+  const events = await undelivered.execute();
   const firsts = new Map<string, Delivered>();
   for (const one of received) if (!firsts.has(one.event.event_id)) firsts.set(one.event.event_id, one);
   const isReported = ({ id, status }: JobRow) =>

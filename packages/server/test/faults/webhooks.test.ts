@@ -83,10 +83,10 @@ async function customer({ onTestFinished }: TestContext, answer?: Responder, sho
 }
 
 /** Waits until no event of the account waits for a delivery or retry. */
-const outboxIsEmpty = ({ accountId }: Customer) =>
+const nothingWaits = ({ accountId }: Customer) =>
   until(async () => {
-    const events = db.selectFrom('outbox').select('seq').where('account_id', '=', accountId);
-    return (await events.execute()).length === 0;
+    const events = db.selectFrom('deliveries').select('state').where('account_id', '=', accountId);
+    return (await events.where('state', '=', 'waiting').execute()).length === 0;
   });
 
 /** Waits for a dead letter of the account. Returns all of them. */
@@ -103,7 +103,7 @@ describe.concurrent('a delivery over HTTPS', () => {
       response.writeHead(count < 3 ? 500 : 200).end(),
     );
     await one.ping();
-    await outboxIsEmpty(one);
+    await nothingWaits(one);
     const { received } = one.receiver;
     expect(received).toHaveLength(3);
     expect(new Set(received.map(({ body }) => body.toString())).size).toBe(1);
@@ -174,7 +174,7 @@ describe.concurrent('a delivery over HTTPS', () => {
     refuse!();
     const failure = () => server.logged('webhook failed').find(({ accountId }) => accountId === one.accountId);
     await until(async () => failure());
-    await outboxIsEmpty(one);
+    await nothingWaits(one);
     expect(one.receiver.received).toHaveLength(1);
     expect((await admin.listDeadLetters()).filter(({ account_id }) => account_id === one.accountId)).toEqual([]);
   });

@@ -292,7 +292,7 @@ test(`${jobCount} jobs on two API servers and three workers survive ${kills} kil
   await until(async () => [await left('any'), await pending.execute()].flat().length === 0, 90_000);
   // The delivery of a killed server waits until its lease of 30 s expires.
   await until(async () => {
-    const waiting = await db.selectFrom('outbox').select('seq').where('dead_at', 'is', null).limit(1).execute();
+    const waiting = await db.selectFrom('deliveries').select('state').where('state', '=', 'waiting').limit(1).execute();
     return waiting.length === 0;
   }, 90_000);
   expect(modelUrls.length).toBeGreaterThan(0);

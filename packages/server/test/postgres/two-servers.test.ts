@@ -15,7 +15,7 @@ import { transaction } from '../../src/data/db/transaction.js';
 import { claim } from '../../src/data/jobs/claim.js';
 import { advance, cancel, LeaseLostError, maxAttempts, reap } from '../../src/data/jobs/lifecycle.js';
 import { Endpoints, SecretBox } from '../../src/data/webhooks/endpoints.js';
-import { recordTaskUpdated } from '../../src/data/webhooks/outbox.js';
+import { recordTaskUpdated } from '../../src/data/webhooks/events.js';
 import { openAdmin, worker } from '../../src/index.js';
 import { Delivery } from '../../src/work/webhooks/delivery.js';
 import { asDataUri, ballPhoto } from '../ball-photo.js';
@@ -197,29 +197,30 @@ describe('when two processes write one job', () => {
     let second: Promise<void> | undefined;
     await one.transaction().execute(async (trx) => {
       const job = await trx.updateTable('jobs').set({ progress: 70 }).where('id', '=', id).returningAll().execute();
-      second = advance(other, lease, { status: 'PENDING', progress: 50 }, currentTime(other));
+      second = advance(other, lease, { status: 'IN_PROGRESS', progress: 50 }, currentTime(other));
       await lockWaits(one);
       await recordTaskUpdated(trx, job[0]!, currentTime(trx));
     });
     await second;
-    await advance(other, lease, { status: 'PENDING', progress: 80 }, currentTime(other));
+    await advance(other, lease, { status: 'IN_PROGRESS', progress: 80 }, currentTime(other));
     expect(await eventsOf(one, account)).toEqual([
-      ['PENDING', 70],
-      ['PENDING', 80],
+      ['IN_PROGRESS', 30],
+      ['IN_PROGRESS', 70],
+      ['IN_PROGRESS', 80],
     ]);
   });
 
-  test('a cancellation during the start of inference ends the job, and is its last event', async () => {
+  test('a cancellation during a change of progress ends the job, and is its last event', async () => {
     const { one, other } = await twoPools();
     const { account, id, lease } = await inferring(one);
     let canceled: Promise<string> | undefined;
     await one.transaction().execute(async (trx) => {
-      await trx.updateTable('jobs').set({ status: 'IN_PROGRESS' }).where('id', '=', id).execute();
+      await trx.updateTable('jobs').set({ progress: 40 }).where('id', '=', id).execute();
       canceled = cancel(other, id, currentTime(other));
       await lockWaits(one);
     });
     expect(await canceled).toBe('canceled');
-    expect(await eventsOf(one, account)).toEqual([['CANCELED', 0]]);
+    expect((await eventsOf(one, account)).at(-1)).toEqual(['CANCELED', 40]);
     await expect(advance(one, lease, { status: 'IN_PROGRESS', progress: 50 }, currentTime(one))).rejects.toThrow(
       LeaseLostError,
     );
@@ -354,9 +355,9 @@ test('the events of a job arrive in order, even if different servers deliver the
   await newJob(one, account);
   const { lease } = (await claim(one, { runner: 'a', now: currentTime(one), leaseMs }))!;
   for (const delivery of deliveries) await delivery.start();
-  const progresses = Array.from({ length: 25 }, (_, i) => i + 1);
-  for (const progress of progresses) {
-    await advance(progress % 2 ? one : other, lease, { status: 'PENDING', progress }, currentTime(one));
+  const progresses = Array.from({ length: 25 }, (_, i) => 30 + i);
+  for (const progress of progresses.slice(1)) {
+    await advance(progress % 2 ? one : other, lease, { status: 'IN_PROGRESS', progress }, currentTime(one));
     for (const delivery of deliveries) delivery.wake();
   }
   await until(async () => received.length >= progresses.length, 50_000);

@@ -1,7 +1,7 @@
 import { sql, type Transaction } from 'kysely';
 import type { Tables } from '../../data/db/tables.js';
 import { storable } from '../postgres/connections.js';
-import { type CopiedTable, copiedTables, type Key, type Row, type Source } from './source.js';
+import { type CopiedTable, copiedTables, type Row, type Source } from './source.js';
 
 /** A batch is sent as one parameter, which is in memory a few times over. */
 const batchSize = 1_000;
@@ -16,14 +16,14 @@ export async function copyTable(
   table: CopiedTable,
   onRows: (count: number) => void = () => {},
 ): Promise<void> {
-  let last: Key | undefined;
+  let last: string | undefined;
   for (let total = 0; ; ) {
     const rows = source.rowsAfter(table, last, batchSize);
     if (rows.length === 0) return;
     await insert(target, table, rows.map(asStored));
     total += rows.length;
     onRows(total);
-    last = rows.at(-1)?.[copiedTables[table]] as Key;
+    last = rows.at(-1)?.[copiedTables[table]] as string;
   }
 }
 

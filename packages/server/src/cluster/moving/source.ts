@@ -35,16 +35,14 @@ export const copiedTables = {
   deleted_jobs: 'job_id',
   rates: 'instance',
   webhook_endpoints: 'account_id',
-  job_events: 'event_id',
-  outbox: 'seq',
-  webhook_deliveries: 'id',
+  events: 'event_id',
+  deliveries: 'event_id',
   dashboard_tokens: 'hash',
 } as const satisfies Record<CopiedTable, string>;
 
 export const copiedTableNames = Object.keys(copiedTables) as CopiedTable[];
 
 export type Row = Readonly<Record<string, string | number | null>>;
-export type Key = string | number;
 
 /** How long to wait for another command that may be about to finish. */
 const lockTimeoutMs = 1_000;
@@ -52,7 +50,7 @@ const lockTimeoutMs = 1_000;
 /** A SQLite database, opened read-only with an exclusive lock. Call `close()` when done. */
 export interface Source {
   /** Returns the rows after a primary key, or the first rows, in primary key order. */
-  rowsAfter(table: CopiedTable, key: Key | undefined, limit: number): Row[];
+  rowsAfter(table: CopiedTable, key: string | undefined, limit: number): Row[];
   count(table: CopiedTable): number;
   /** Whether a job may still need its stored image: to be finished, or to be tried again. */
   needsInput(jobId: string): boolean;

@@ -49,15 +49,7 @@ export async function storeServerKeys(trx: Queryable, serverKeys: ServerKeys, ke
     .execute();
 }
 
-/** Advances identity columns past the highest copied value, and updates the planner's statistics. */
+/** Updates the planner's statistics. */
 export async function finishTables(trx: Transaction<Tables>): Promise<void> {
-  const { rows } = await sql<{ table_name: string; column_name: string }>`
-    select table_name, column_name from information_schema.columns
-    where table_schema = current_schema() and is_identity = 'YES'`.execute(trx);
-  for (const { table_name, column_name } of rows) {
-    await sql`
-      select setval(pg_get_serial_sequence(${table_name}, ${column_name}), max(${sql.ref(column_name)}))
-      from ${sql.table(table_name)} having max(${sql.ref(column_name)}) is not null`.execute(trx);
-  }
   for (const table of copiedTableNames) await sql`analyze ${sql.table(table)}`.execute(trx);
 }

@@ -131,8 +131,8 @@ export async function deleteAccount(trx: Queryable, id: string, now: Time): Prom
   if (numUpdatedRows === 0n) return false;
   const keys = trx.selectFrom('api_keys').select('id').where('account_id', '=', id);
   await trx.deleteFrom('dashboard_tokens').where('key_id', 'in', keys).execute();
-  const tables = ['api_keys', 'webhook_endpoints', 'job_events', 'outbox', 'webhook_deliveries'] as const;
-  for (const table of tables) await trx.deleteFrom(table).where('account_id', '=', id).execute();
+  for (const table of ['api_keys', 'webhook_endpoints', 'events'] as const)
+    await trx.deleteFrom(table).where('account_id', '=', id).execute();
   // It may contain a name, such as an invoice's.
   await trx.updateTable('ledger').set({ idempotency_key: null }).where('account_id', '=', id).execute();
   return true;

@@ -21,9 +21,9 @@ export const quotas = {
   sessions: 100,
   /** Open streams of events per server. */
   streams: 16,
-  /** Events that wait for the endpoint, as many dead letters, and as many in the log of its jobs. */
+  /** Events that wait for the endpoint, as many dead letters, and as many others. */
   events: 10_000,
-  /** Logged attempts at deliveries. A job causes about ten. */
+  /** Deliveries that are neither waiting nor dead letters. A job of five seconds has five or six. */
   deliveries: 500,
 } as const;
 

@@ -1,10 +1,3 @@
-const eventColumns = `
-    account_id text not null references accounts (id),
-    job_id text, status text, progress integer,
-    error_code text, error_message text,
-    model_key text, thumbnail_key text,
-    created_at bigint not null`;
-
 const tables = [
   `create table accounts (
     id text primary key,
@@ -89,29 +82,27 @@ const tables = [
     failing_since bigint, paused_until bigint,
     created_at bigint not null
   )`,
-  `create table job_events (
-    event_id text primary key,${eventColumns}
+  `create table events (
+    event_id text primary key,
+    account_id text not null references accounts (id),
+    event text not null check (event in ('task.updated', 'ping')),
+    job_id text, status text, progress integer,
+    error_code text, error_message text,
+    model_key text, thumbnail_key text,
+    created_at bigint not null
   )`,
-  `create table outbox (
-    seq integer primary key autoincrement,
-    event_id text not null unique,
-    event text not null check (event in ('task.updated', 'ping')),${eventColumns},
+  `create table deliveries (
+    event_id text primary key references events (event_id) on delete cascade,
+    account_id text not null references accounts (id),
+    state text not null default 'waiting' check (state in ('waiting', 'delivered', 'dead', 'dropped')),
     attempts integer not null default 0,
     due_at bigint not null,
     lease_token text, lease_expires_at bigint,
-    last_failure text, dead_at bigint,
-    trace_id text
-  )`,
-  `create table webhook_deliveries (
-    id text primary key,
-    account_id text not null references accounts (id),
-    event_id text not null, event text not null,
-    job_id text, status text, progress integer,
-    event_created_at bigint not null,
-    url text not null,
-    request_headers text not null, request_body text not null,
-    response_status integer, response_body text, failure text,
-    started_at bigint not null, took_ms integer not null
+    ended_at bigint,
+    failure text,
+    url text, request_headers text,
+    response_status integer, response_body text,
+    started_at bigint, took_ms integer
   )`,
   `create table deleted_jobs (
     job_id text primary key,
@@ -164,16 +155,14 @@ const indexes = [
   'create unique index jobs_shared on jobs (share_token) where share_token is not null',
   // Finds the job that a runner holds, however many wait.
   'create index jobs_held on jobs (runner) where runner is not null',
+  'create index events_of_account on events (account_id, event_id)',
+  'create index events_of_job on events (job_id, event_id)',
   // Deliveries are selected account by account, so that the backlog of one receiver is not read.
-  'create index outbox_waiting on outbox (account_id, due_at, seq) where dead_at is null',
-  'create index outbox_of_job on outbox (job_id, seq)',
-  'create index outbox_of_account on outbox (account_id, seq)',
+  "create index deliveries_waiting on deliveries (account_id, due_at, event_id) where state = 'waiting'",
+  'create index deliveries_of_account on deliveries (account_id, event_id, state)',
+  'create index deliveries_by_state on deliveries (state, ended_at)',
   'create index deleted_jobs_pending on deleted_jobs (job_id) where pending = 1',
   'create index deleted_jobs_without_model on deleted_jobs (deleted_at) where had_model = 0',
-  'create index job_events_of_account on job_events (account_id, event_id)',
-  'create index job_events_of_job on job_events (job_id, event_id)',
-  'create index outbox_dead on outbox (dead_at) where dead_at is not null',
-  'create index webhook_deliveries_of_account on webhook_deliveries (account_id, id)',
 ];
 
 /**

@@ -33,7 +33,7 @@ export function schemaState(items: readonly string[], applied: readonly string[]
   const common = Math.min(known.length, applied.length);
   if (known.slice(0, common).join() !== applied.slice(0, common).join()) return { relation: 'unknown', applied };
   if (applied.length > known.length) return { relation: 'newer' };
-  const difference = differenceFrom(schemaAfter(applied.length), items.map(withoutWidth));
+  const difference = differenceFrom(schemaAfter(applied.length), items);
   if (difference !== undefined) return { relation: 'unknown', applied, difference };
   if (applied.length === 0) return { relation: 'new' };
   return { relation: applied.length < known.length ? 'older' : 'current' };
@@ -56,14 +56,11 @@ function makeSchema(count: number): readonly string[] {
     return scratch
       .prepare(sqlite.schema)
       .all([])
-      .map(([item]) => withoutWidth(String(item)));
+      .map(([item]) => String(item));
   } finally {
     scratch.close();
   }
 }
-
-/** SQLite has one type of integers, so a key that counts up has another width there than on PostgreSQL. */
-const withoutWidth = (item: string) => item.replace('bigint', 'integer');
 
 /** Finds a column or an index that is missing, or a column that is too many in one of the expected tables. */
 function differenceFrom(expected: readonly string[], found: readonly string[]): string | undefined {

@@ -23,7 +23,7 @@ export interface Tables {
      * to that number. So creating a job seldom has to count them, and no change of a job has to update it.
      */
     open_at_most: Generated<number>;
-    /** The time in the id of its last event, or 0; see webhooks/job-events.ts. */
+    /** The time in the id of its last event, or 0; see webhooks/events.ts. */
     last_event_at: Generated<number>;
     created_at: number;
     /** Its row remains for the ledger, without a name. */
@@ -99,32 +99,10 @@ export interface Tables {
     paused_until: number | null;
     created_at: number;
   };
-  /** The changes of jobs; see webhooks/job-events.ts. */
-  job_events: JobEventTable;
-  outbox: OutboxTable;
-  /** Attempts at delivering events; see webhooks/delivery-log.ts. */
-  webhook_deliveries: {
-    id: string;
-    account_id: string;
-    event_id: string;
-    event: 'task.updated' | 'ping';
-    /** The job's state that the event reports; null on a ping. */
-    job_id: string | null;
-    status: JobStatus | null;
-    progress: number | null;
-    event_created_at: number;
-    url: string;
-    /** JSON. */
-    request_headers: string;
-    request_body: string;
-    /** Null without a response. */
-    response_status: number | null;
-    response_body: string | null;
-    /** Null if the attempt succeeded. */
-    failure: string | null;
-    started_at: number;
-    took_ms: number;
-  };
+  /** What has happened to the account's jobs, and pings; see webhooks/events.ts. */
+  events: EventTable;
+  /** The events to post to an endpoint; see webhooks/deliveries.ts. Deleting an event deletes its delivery. */
+  deliveries: DeliveryTable;
   /** Sign-in links and sessions of the dashboard; see accounts/dashboard-tokens.ts. */
   dashboard_tokens: {
     /** HMAC-SHA256 of the token under the server key, hexadecimal. */
@@ -235,14 +213,15 @@ interface JobTable {
   share_token: string | null;
 }
 
-/** The columns of an event. `Nullable` is null for events that are not about a job. */
-interface EventColumns<Nullable> {
+interface EventTable {
+  /** An account's ids grow in the order of its events. */
   event_id: string;
   account_id: string;
-  /** The job's state when the event was recorded. */
-  job_id: string | Nullable;
-  status: JobStatus | Nullable;
-  progress: number | Nullable;
+  event: 'task.updated' | 'ping';
+  /** The job's state when the event was recorded. Null on a ping. */
+  job_id: string | null;
+  status: JobStatus | null;
+  progress: number | null;
   error_code: string | null;
   error_message: string | null;
   model_key: string | null;
@@ -250,26 +229,35 @@ interface EventColumns<Nullable> {
   created_at: number;
 }
 
-type JobEventTable = EventColumns<never>;
-
-interface OutboxTable extends EventColumns<null> {
-  event: 'task.updated' | 'ping';
-  /** Order of the events, which per job is the order of the changes. */
-  seq: Generated<number>;
+interface DeliveryTable {
+  event_id: string;
+  account_id: string;
+  /** `dead`: a dead letter, whose retries all failed. `dropped`: its endpoint was deleted. */
+  state: Generated<'waiting' | 'delivered' | 'dead' | 'dropped'>;
   /** Number of attempts whose outcome is known. */
   attempts: Generated<number>;
+  /** When the next attempt may start. */
   due_at: number;
   lease_token: string | null;
   lease_expires_at: number | null;
-  last_failure: string | null;
-  /** Set when the last retry failed: the event is a dead letter from then on. */
-  dead_at: number | null;
-  trace_id: string | null;
+  /** When it was delivered, dead or dropped. Null while it waits. */
+  ended_at: number | null;
+  /** Why it is not delivered, for people. Null before the first attempt, and once it is delivered. */
+  failure: string | null;
+  /** The last attempt. Null before the first. */
+  url: string | null;
+  /** JSON, with the signature, which does not reveal the secret. */
+  request_headers: string | null;
+  /** Null without a response. */
+  response_status: number | null;
+  response_body: string | null;
+  started_at: number | null;
+  took_ms: number | null;
 }
 
 export type JobRow = Selectable<JobTable>;
-export type JobEventRow = Selectable<JobEventTable>;
-/** An event as the API shows it. */
-export type EventRow = Selectable<EventColumns<null>> & { event: 'task.updated' | 'ping' };
-export type OutboxRow = Selectable<OutboxTable>;
+export type EventRow = Selectable<EventTable>;
+/** An event about a job. */
+export type JobEventRow = EventRow & { job_id: string; status: JobStatus; progress: number };
+export type DeliveryRow = Selectable<DeliveryTable>;
 export type InsertableJob = Insertable<JobTable>;

@@ -91,10 +91,7 @@ describe('a claim', () => {
     expect(await firstInQueue(db, 10)).toEqual([first, ofOther, second]);
     expect(await firstInQueue(db, 2)).toEqual([first, ofOther]);
 
-    const job = await claim(db, by('a', 0));
-    expect(await firstInQueue(db, 1)).toEqual([first]);
-    await advance(db, job!.lease, { status: 'QUEUED', progress: 25 }, 0);
-    await advance(db, job!.lease, { status: 'IN_PROGRESS', progress: 30 }, 0);
+    await claim(db, by('a', 0));
     const last = await newJob(db, account);
     expect(await firstInQueue(db, 10)).toEqual([ofOther, second, last]);
   });
@@ -109,16 +106,7 @@ describe('a claim', () => {
 });
 
 /** Claims the next job and starts its inference, as a runner does. */
-async function serve(db: Db, now = 0) {
-  const job = (await claim(db, by('a', now)))!;
-  for (const to of [
-    { status: 'QUEUED', progress: 25 },
-    { status: 'IN_PROGRESS', progress: 30 },
-  ] as const) {
-    await advance(db, job.lease, to, now);
-  }
-  return job;
-}
+const serve = async (db: Db, now = 0) => (await claim(db, by('a', now)))!;
 
 const finish = (db: Db, { lease }: Awaited<ReturnType<typeof serve>>) =>
   fail(db, lease, new JobFailure('no_foreground', 'There is nothing in the foreground'), 0);
@@ -247,7 +235,7 @@ describe('a lease', () => {
     expect(await renew(db, [late.lease, present.lease], { now: leaseMs, leaseMs })).toEqual(
       new Set([present.lease.token]),
     );
-    const to = { status: 'QUEUED', progress: 25 } as const;
+    const to = { status: 'IN_PROGRESS', progress: 50 } as const;
     await expect(advance(db, late.lease, to, leaseMs)).rejects.toThrow(LeaseLostError);
     await advance(db, present.lease, to, leaseMs);
   });

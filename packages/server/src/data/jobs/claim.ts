@@ -1,17 +1,18 @@
+import { jobType, progress } from '@gen3d/schema';
 import { sql } from 'kysely';
 import { randomToken } from '../../base/ids.js';
 import type { Db, Queryable } from '../db/database.js';
 import type { JobRow } from '../db/tables.js';
 import { after, isUnleased, type Time } from '../db/time.js';
-import { forUpdateSkipLocked } from '../db/transaction.js';
-import { type Lease, maxAttempts } from './lifecycle.js';
+import { forUpdateSkipLocked, transaction } from '../db/transaction.js';
+import { advance, type Lease, maxAttempts } from './lifecycle.js';
 import type { StageTimes } from './stage-times.js';
 
-// Gives jobs to processes. A claim is one statement that takes the first job in queue order and writes a lease into its
-// row, so two processes never get the same job. If a process crashes, its jobs can be claimed again when their leases
-// expire. The queue is the table itself, read through a partial index of the waiting jobs: with a million of them, a
-// claim takes about 4 ms on SQLite and PostgreSQL. The price is that idle processes poll; the process that creates a
-// job wakes them, so they seldom find it late.
+// Gives jobs to processes. A claim takes the first job in queue order with one statement, which writes a lease into its
+// row, so two processes never get the same job. Its stage starts in the same transaction. If a process crashes, its jobs
+// can be claimed again when their leases expire. The queue is the table itself, read through a partial index of the
+// waiting jobs: with a million of them, a claim takes about 4 ms on SQLite and PostgreSQL. The price is that idle
+// processes poll; the process that creates a job wakes them, so they seldom find it late.
 
 export interface Claim {
   /** Names the holder of the lease: the runner of an inference, or the machine of a preparation. */
@@ -73,12 +74,34 @@ export async function stagesWithJobs(db: Db, now: Time): Promise<ReadonlySet<Sta
   return new Set((['preparation', 'inference'] as const).filter((stage) => found[stage] !== null));
 }
 
-/** Claims the first of `jobs` in one statement, so two processes never get the same job. */
-async function claimFirst(
+/** The state of a job whose stage has started. */
+const started = {
+  preparation: { status: 'PENDING', progress: progress.preparing },
+  inference: { status: 'IN_PROGRESS', progress: progress.inferring },
+} as const;
+
+/** Claims the first of `jobs`, and starts its stage. */
+function claimFirst(
+  db: Db,
+  stage: Stage,
+  jobs: Claimable,
+  claim: Claim,
+  onlyFirstAttempts = false,
+): Promise<ClaimedJob | undefined> {
+  return transaction(db, async (trx) => {
+    const job = await leaseFirst(trx, jobs, claim, onlyFirstAttempts);
+    // A job of another type fails at once.
+    if (job?.type === jobType) await advance(trx, job.lease, started[stage], claim.now);
+    return job;
+  });
+}
+
+/** Leases the first of `jobs` in one statement, so two processes never get the same job. */
+async function leaseFirst(
   db: Queryable,
   jobs: Claimable,
   { runner, now, leaseMs }: Claim,
-  onlyFirstAttempts = false,
+  onlyFirstAttempts: boolean,
 ): Promise<ClaimedJob | undefined> {
   const token = randomToken(22);
   const row: ClaimedRow | undefined = await db
@@ -114,7 +137,7 @@ export interface InferenceClaim extends Claim {
 
 /** Claims the next prepared job that no runner holds, or whose lease has expired. */
 export function claim(db: Db, { holdsOthers = false, ...options }: InferenceClaim): Promise<ClaimedJob | undefined> {
-  return claimFirst(db, claimable(db, options.now, 'inference'), options, holdsOthers);
+  return claimFirst(db, 'inference', claimable(db, options.now, 'inference'), options, holdsOthers);
 }
 
 /** Skips the jobs of all accounts. */
@@ -154,7 +177,7 @@ export async function claimForPreparation(
     }
   }
   if (last) jobs = jobs.where(sql<boolean>`(turn, id) < (${last.turn}, ${last.id})`);
-  return claimFirst(db, jobs, options);
+  return claimFirst(db, 'preparation', jobs, options);
 }
 
 /** Returns the ids of the first `limit` jobs in the queue whose inference has not started, in order. */
@@ -168,22 +191,34 @@ export async function firstInQueue(db: Db, limit: number): Promise<string[]> {
     .map(({ id }) => id);
 }
 
-/** Renews the leases that are still held, and returns their tokens. */
-export async function renew(
+/** A lease, and the progress that the inference under it has reached. */
+export interface HeldLease extends Lease {
+  reached?: number | undefined;
+}
+
+/** Renews the leases that are still held, with the progress of their jobs. Returns their tokens. */
+export function renew(
   db: Db,
-  leases: readonly Lease[],
+  leases: readonly HeldLease[],
   { now, leaseMs }: Omit<Claim, 'runner'>,
 ): Promise<Set<string>> {
   const tokens = leases.map(({ token }) => token);
   const jobIds = leases.map(({ jobId }) => jobId);
-  const rows = await db
-    .updateTable('jobs')
-    .set({ lease_expires_at: after(now, leaseMs) })
-    .where('lease_token', 'in', tokens)
-    .where('id', 'in', jobIds)
-    .returning('lease_token')
-    .execute();
-  return new Set(rows.flatMap(({ lease_token }) => lease_token ?? []));
+  return transaction(db, async (trx) => {
+    const rows = await trx
+      .updateTable('jobs')
+      .set({ lease_expires_at: after(now, leaseMs) })
+      .where('lease_token', 'in', tokens)
+      .where('id', 'in', jobIds)
+      .returning('lease_token')
+      .execute();
+    const kept = new Set(rows.flatMap(({ lease_token }) => lease_token ?? []));
+    for (const { reached, ...lease } of leases) {
+      if (reached === undefined || !kept.has(lease.token)) continue;
+      await advance(trx, lease, { status: 'IN_PROGRESS', progress: reached }, now);
+    }
+    return kept;
+  });
 }
 
 /**

@@ -12,7 +12,7 @@ import { GroupCommit } from '../db/group-commit.js';
 import { FolderInputStore } from '../inputs/folder-store.js';
 import { claim, claimForPreparation } from './claim.js';
 import { createJob, InsufficientBalanceError, TooManyOpenJobsError } from './create.js';
-import { advance, cancel, finishPreparation, type Lease, LeaseLostError, reap, succeed } from './lifecycle.js';
+import { cancel, finishPreparation, type Lease, LeaseLostError, reap, succeed } from './lifecycle.js';
 import { availableBalance } from './reservations.js';
 
 const image = 'data:image/png;base64,iVBORw0KGgo=';
@@ -68,7 +68,6 @@ describe('the balance', () => {
             if (toPrepare) await finishPreparation(db, toPrepare.lease, 1, now);
             const job = await claim(db, ask);
             if (job) held.push(job.lease);
-            if (job) await advance(db, job.lease, { status: 'IN_PROGRESS', progress: 30 }, now);
           }
           // The leases of all holders expire; what they write afterwards is refused.
           if (each === 'crash') now += 2_000;
@@ -133,8 +132,7 @@ describe('the limit of open jobs', () => {
     const { id } = await create(account);
     await create(account);
     const ask = { runner: 'a', now: 0, leaseMs: 30_000, maxPrepared: 1 };
-    const job = (await claimForPreparation(db, ask))!;
-    await advance(db, job.lease, { status: 'PENDING', progress: 5 }, 0);
+    await claimForPreparation(db, ask);
     await expect(create(account)).rejects.toThrow(TooManyOpenJobsError);
     await create(other);
     expect(await cancel(db, id, 0)).toBe('canceled');

@@ -16,7 +16,7 @@ import type { Time } from '../db/time.js';
 import { mayBeCommitted } from '../db/unavailable.js';
 import type { InputStore } from '../inputs/input-store.js';
 import { packReceived } from '../inputs/stored-image.js';
-import { recordTaskUpdated } from '../webhooks/outbox.js';
+import { recordTaskUpdated } from '../webhooks/events.js';
 import { truncatedType, unsupportedType } from './failures.js';
 import { storedOptions } from './job-options.js';
 import {
@@ -240,8 +240,8 @@ async function insertWithEvent(
 ): Promise<boolean> {
   const eventTime = await enqueueJob(trx, job, max);
   if (eventTime === undefined) return false;
-  const { id, account_id, trace_id = null, created_at } = job;
-  await recordTaskUpdated(trx, { ...initialState, id, account_id, trace_id }, created_at, eventTime);
+  const { id, account_id, created_at } = job;
+  await recordTaskUpdated(trx, { ...initialState, id, account_id }, created_at, eventTime);
   return true;
 }
 

@@ -40,10 +40,7 @@ export function deleteJob(db: Db, id: string, now: Time, accountId?: string): Pr
     if (job?.status === 'IN_PROGRESS') return 'in_progress';
     const owner = job?.account_id ?? (await ownerOfExpired(trx, id, accountId));
     if (owner === undefined) return 'unknown';
-    for (const table of ['job_events', 'outbox'] as const) {
-      await trx.deleteFrom(table).where('job_id', '=', id).execute();
-    }
-    await trx.deleteFrom('webhook_deliveries').where('account_id', '=', owner).where('job_id', '=', id).execute();
+    await trx.deleteFrom('events').where('job_id', '=', id).execute();
     await trx.deleteFrom('jobs').where('id', '=', id).execute();
     const hadModel = job && job.model_key === null ? 0 : 1;
     await trx

@@ -7,7 +7,7 @@ import type { Queryable } from '../db/database.js';
 import { type Parameters, prepared, rowOf } from '../db/prepared.js';
 import type { InsertableJob, JobRow } from '../db/tables.js';
 import type { Time } from '../db/time.js';
-import { nextEventTime } from '../webhooks/job-events.js';
+import { nextEventTime } from '../webhooks/events.js';
 import { isDeleted } from './deletion.js';
 import { availableBalance } from './reservations.js';
 import { type TaskRow, taskColumns } from './task.js';

@@ -6,7 +6,7 @@ import type { Db, Queryable } from '../db/database.js';
 import type { JobRow } from '../db/tables.js';
 import { after, isUnleased, type Time } from '../db/time.js';
 import { forUpdate, forUpdateSkipLocked, transaction } from '../db/transaction.js';
-import { recordTaskUpdated } from '../webhooks/outbox.js';
+import { recordTaskUpdated } from '../webhooks/events.js';
 import { type JobFailure, outOfAttempts } from './failures.js';
 import { forgetImage } from './retry.js';
 import type { StageTimes } from './stage-times.js';

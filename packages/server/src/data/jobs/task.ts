@@ -54,5 +54,6 @@ export function toTaskUpdated(row: JobEventRow, assetsUrl: string): TaskUpdatedE
 
 /** Returns a finished job's state as an event, whose id is that of the job. */
 export function stateEvent({ id, created_at, finished_at, ...state }: TaskRow, accountId: string): JobEventRow {
-  return { ...state, event_id: id, account_id: accountId, job_id: id, created_at: finished_at ?? created_at };
+  const about = { event: 'task.updated' as const, event_id: id, account_id: accountId, job_id: id };
+  return { ...state, ...about, created_at: finished_at ?? created_at };
 }

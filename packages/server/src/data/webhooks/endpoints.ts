@@ -6,10 +6,10 @@ import type { KeyRing } from '../../base/server-key.js';
 import { isoTime } from '../../base/time.js';
 import { lockAccount } from '../accounts/accounts.js';
 import type { Db } from '../db/database.js';
-import type { OutboxRow } from '../db/tables.js';
+import type { EventRow } from '../db/tables.js';
 import { currentTime, type Time } from '../db/time.js';
 import { transaction } from '../db/transaction.js';
-import { dropWaiting } from './outbox.js';
+import { type ClaimedDelivery, dropWaiting } from './deliveries.js';
 import { isPauseAhead } from './pauses.js';
 
 export interface Endpoint {
@@ -50,16 +50,28 @@ export class Endpoints {
     return { url, secret: await this.#box.open(sealed_secret, accountId), ...eventsOf(final_only), health };
   }
 
-  /** Returns the endpoint for a claimed delivery. Undefined if the event or the endpoint was dropped meanwhile. */
-  async ofDelivery({ seq, lease_token, account_id }: OutboxRow): Promise<Endpoint | undefined> {
+  /** Returns the endpoint and the event of a claimed delivery. Undefined if one of them was deleted meanwhile. */
+  async ofDelivery({
+    event_id,
+    lease_token,
+  }: ClaimedDelivery): Promise<{ endpoint: Endpoint; event: EventRow; traceId: string | null } | undefined> {
     const row = await this.#db
-      .selectFrom('webhook_endpoints')
-      .innerJoin('outbox', 'outbox.account_id', 'webhook_endpoints.account_id')
-      .select(['url', 'sealed_secret'])
-      .where('outbox.seq', '=', seq)
-      .where('outbox.lease_token', '=', lease_token)
+      .selectFrom('deliveries')
+      .innerJoin('webhook_endpoints', 'webhook_endpoints.account_id', 'deliveries.account_id')
+      .innerJoin('events', 'events.event_id', 'deliveries.event_id')
+      .leftJoin('jobs', 'jobs.id', 'events.job_id')
+      .selectAll('events')
+      .select(['webhook_endpoints.url', 'sealed_secret', 'trace_id'])
+      .where('deliveries.event_id', '=', event_id)
+      .where('deliveries.lease_token', '=', lease_token)
       .executeTakeFirst();
-    return row && { url: row.url, secret: await this.#box.open(row.sealed_secret, account_id) };
+    if (!row) return undefined;
+    const { url, sealed_secret, trace_id, ...event } = row;
+    return {
+      endpoint: { url, secret: await this.#box.open(sealed_secret, event.account_id) },
+      event,
+      traceId: trace_id,
+    };
   }
 
   /**
@@ -92,11 +104,12 @@ export class Endpoints {
     });
   }
 
-  /** Deletes the endpoint, if any, and drops all events waiting for it. */
+  /** Deletes the endpoint, if any, and drops all deliveries waiting for it. */
   async remove(accountId: string): Promise<void> {
+    const now = currentTime(this.#db);
     await transaction(this.#db, async (trx) => {
       await trx.deleteFrom('webhook_endpoints').where('account_id', '=', accountId).execute();
-      await dropWaiting(trx, accountId);
+      await dropWaiting(trx, accountId, now);
     });
   }
 

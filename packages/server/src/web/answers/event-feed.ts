@@ -1,5 +1,5 @@
 import type { Credential } from '../../data/accounts/credentials.js';
-import type { EventState } from '../../data/webhooks/job-events.js';
+import type { EventState } from '../../data/webhooks/events.js';
 
 // Wakes the open event streams. However many there are, one look a second at the database reads the states of their
 // accounts and which of their credentials are still valid, and a notification from this or another process makes it

@@ -1,15 +1,21 @@
-import type { DeliveryList, EventList } from '@gen3d/schema/dashboard';
+import type { EventList, LastDelivery } from '@gen3d/schema/dashboard';
 import { Router } from 'express';
 import { currentTime } from '../../data/db/time.js';
 import { replayDeadLetters } from '../../data/webhooks/dead-letters.js';
-import { findQueued, listDeliveries, listEvents } from '../../data/webhooks/event-log.js';
+import { findDelivery, lastAttempt, listEvents } from '../../data/webhooks/event-log.js';
+import { eventBody } from '../../work/webhooks/post-event.js';
 import { HttpError, noSuch, sendJson } from '../answers/responses.js';
 import { callerOf, refuseSandbox } from '../guards/auth.js';
 import { inTurn } from '../guards/shares.js';
 import type { Services } from '../routes/services.js';
 
-/** Serves `/dashboard/api/events`: lists an account's webhook events and their deliveries, and replays dead letters. */
-export function eventRoutes({ db, endpoints, shares }: Pick<Services, 'db' | 'endpoints' | 'shares'>): Router {
+/** Serves `/dashboard/api/events`: lists an account's webhook events, shows deliveries, and replays dead letters. */
+export function eventRoutes({
+  db,
+  endpoints,
+  shares,
+  assetsUrl,
+}: Pick<Services, 'db' | 'endpoints' | 'shares' | 'assetsUrl'>): Router {
   const router = Router();
   router.use(refuseSandbox);
 
@@ -26,20 +32,16 @@ export function eventRoutes({ db, endpoints, shares }: Pick<Services, 'db' | 'en
     } satisfies EventList);
   });
 
-  router.get('/:id/deliveries', async (request, response) => {
-    const { accountId } = callerOf(response);
-    const { id } = request.params;
-    const deliveries = await listDeliveries(db, accountId, id);
-    if (deliveries.length === 0 && !(await findQueued(db, accountId, id))) {
-      throw new HttpError(404, 'not_found', 'No such event, or its log has been deleted');
-    }
-    sendJson(response, 200, { deliveries } satisfies DeliveryList);
+  router.get('/:id/delivery', async (request, response) => {
+    const found = await findDelivery(db, callerOf(response).accountId, request.params.id);
+    if (!found) throw new HttpError(404, 'not_found', 'No such event, or its log has been deleted');
+    sendJson(response, 200, { delivery: lastAttempt(found, eventBody(found, assetsUrl())) } satisfies LastDelivery);
   });
 
   router.post('/:id/replay', async (request, response) => {
     const { id } = request.params;
-    const queued = await findQueued(db, callerOf(response).accountId, id);
-    if (!queued?.dead_at) throw noSuch('dead letter');
+    const found = await findDelivery(db, callerOf(response).accountId, id);
+    if (found?.state !== 'dead') throw noSuch('dead letter');
     const replayed = await replayDeadLetters(db, { eventId: id }, currentTime(db));
     if (replayed === 0) throw new HttpError(409, 'not_configured', 'No webhook endpoint is configured; set one first');
     sendJson(response, 202, { queued: true });

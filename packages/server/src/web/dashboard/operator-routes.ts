@@ -14,7 +14,7 @@ import { currentTime } from '../../data/db/time.js';
 import { transaction } from '../../data/db/transaction.js';
 import { accountsWithOpenJobs, finishedJobsByStatus, oldestOpenJob, openJobsByStatus } from '../../data/jobs/counts.js';
 import { type LiveRunner, liveRunners } from '../../data/runners/registry.js';
-import { outboxCounts } from '../../data/webhooks/outbox.js';
+import { countDeliveries } from '../../data/webhooks/deliveries.js';
 import { bundleOverview } from '../../work/bundles.js';
 import { noSuch, sendJson, validated } from '../answers/responses.js';
 import { jsonBody } from '../guards/json-body.js';
@@ -56,7 +56,7 @@ export function operatorRoutes(services: Dependencies): Router {
   const counts = cached(async () => {
     const byStatus = [...(await openJobsByStatus(db)), ...(await finishedJobsByStatus(db, dayMs))];
     const jobs = Object.fromEntries(byStatus.map(({ status, count }) => [status, count]));
-    return { jobs, events: await outboxCounts(db) };
+    return { jobs, events: await countDeliveries(db) };
   }, counting);
 
   router.get('/overview', async (_request, response) => {

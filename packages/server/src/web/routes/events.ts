@@ -7,7 +7,7 @@ import { QuotaError, quotas } from '../../data/accounts/quotas.js';
 import { isUnavailable } from '../../data/db/unavailable.js';
 import { findTask } from '../../data/jobs/job-store.js';
 import { stateEvent, toTaskUpdated } from '../../data/jobs/task.js';
-import { endOfEvents, maxEventsRead, readEvents } from '../../data/webhooks/job-events.js';
+import { endOfEvents, maxEventsRead, readEvents } from '../../data/webhooks/events.js';
 import { EventStream } from '../answers/event-stream.js';
 import { noSuch, TooManyRequestsError, validated } from '../answers/responses.js';
 import { callerOf, refuseSandbox } from '../guards/auth.js';

@@ -9,7 +9,7 @@ import { endpointHealthHeaders } from '@gen3d/schema/rules';
 import { Router } from 'express';
 import { isAllowedTarget, literalAddress } from '../../base/net/address.js';
 import { currentTime } from '../../data/db/time.js';
-import { recordPing } from '../../data/webhooks/outbox.js';
+import { recordPing } from '../../data/webhooks/events.js';
 import { HttpError, sendJson, validated } from '../answers/responses.js';
 import { callerOf, refuseSandbox } from '../guards/auth.js';
 import { jsonBody } from '../guards/json-body.js';

@@ -19,15 +19,11 @@ import type { Db } from '../../data/db/database.js';
 import { claim } from '../../data/jobs/claim.js';
 import { deleteJob } from '../../data/jobs/deletion.js';
 import { advance, cancel } from '../../data/jobs/lifecycle.js';
-import {
-  deleteOldDeadLetters,
-  expireEvents,
-  limitEvents,
-  listDeadLetters,
-  replayDeadLetters,
-} from '../../data/webhooks/dead-letters.js';
+import { listDeadLetters, replayDeadLetters } from '../../data/webhooks/dead-letters.js';
+import { claimDeliveries, nextDue } from '../../data/webhooks/deliveries.js';
 import { Endpoints, SecretBox } from '../../data/webhooks/endpoints.js';
-import { claimDeliveries, nextDue, recordPing, recordTaskUpdated } from '../../data/webhooks/outbox.js';
+import { deleteOldEvents, expireEvents, limitEvents } from '../../data/webhooks/event-retention.js';
+import { recordPing, recordTaskUpdated } from '../../data/webhooks/events.js';
 import { noteOutcome } from '../../data/webhooks/pauses.js';
 import { Delivery, type DeliveryOptions, retryAt } from './delivery.js';
 import { sign } from './post-event.js';
@@ -94,8 +90,8 @@ async function setUp(options: Partial<DeliveryOptions> = {}) {
 const at = (now: number) => ({ now, leaseMs: 30_000, maxDelayMs: 60_000 });
 
 const waiting = async (db: Db) =>
-  (await db.selectFrom('outbox').select('seq').where('dead_at', 'is', null).execute()).length;
-const outboxIsEmpty = (db: Db) => until(async () => (await waiting(db)) === 0);
+  (await db.selectFrom('deliveries').select('event_id').where('state', '=', 'waiting').execute()).length;
+const nothingWaits = (db: Db) => until(async () => (await waiting(db)) === 0);
 
 describe('a delivery', () => {
   test.each([200, 500])(
@@ -113,7 +109,7 @@ describe('a delivery', () => {
       expect(await deleteJob(db, id, Date.now())).toBe('deleted');
       responses[0]!.writeHead(status).end();
       await until(async () => outcomes.length === 1);
-      for (const table of ['webhook_deliveries', 'outbox'] as const) {
+      for (const table of ['events', 'deliveries'] as const) {
         expect(await db.selectFrom(table).selectAll().execute()).toEqual([]);
       }
     },
@@ -127,7 +123,7 @@ describe('a delivery', () => {
     const secret = (await endpoints.rotate(account))!;
     expect(secret).not.toBe(oldSecret);
     delivery.start();
-    await outboxIsEmpty(db);
+    await nothingWaits(db);
     const [{ headers, body, event }] = received as [Received];
     expect(event).toMatchObject({ event: 'ping', user_id: account });
     expect(headers['content-type']).toBe('application/json');
@@ -147,12 +143,12 @@ describe('a delivery', () => {
     });
     expect(received).toHaveLength(3);
     expect(new Set(received.map(({ body }) => body.toString())).size).toBe(1);
-    expect(dead).toMatchObject({ attempts: 3, last_failure: 'HTTP 500' });
+    expect(dead).toMatchObject({ attempts: 3, failure: 'HTTP 500' });
 
     healthy = true;
     expect(await replayDeadLetters(db, { eventId: dead!.event_id }, Date.now())).toBe(1);
     delivery.wake();
-    await outboxIsEmpty(db);
+    await nothingWaits(db);
     expect(await listDeadLetters(db)).toEqual([]);
     expect(received.at(-1)?.event.event_id).toBe(dead!.event_id);
   });
@@ -179,7 +175,7 @@ describe('a delivery', () => {
       const letters = await listDeadLetters(db);
       return letters.length > 0 && letters;
     });
-    expect(dead?.last_failure).toContain('not a public address');
+    expect(dead?.failure).toContain('not a public address');
     expect(received).toEqual([]);
   });
 
@@ -194,7 +190,7 @@ describe('a delivery', () => {
     const recordedAt = Date.now();
     await recordPing(db, account, 1_000, recordedAt);
     delivery.start();
-    await outboxIsEmpty(db);
+    await nothingWaits(db);
     expect(received).toHaveLength(1);
     expect(receivedAt - recordedAt).toBeGreaterThanOrEqual(1_000);
   });
@@ -213,18 +209,16 @@ describe('the events of a job', () => {
       // Slow enough for the next delivery to start in the meantime if it did not wait.
       setTimeout(() => {
         concurrency.end();
-        response.writeHead(progress === 25 ? 503 : 200).end();
+        response.writeHead(progress === 40 ? 503 : 200).end();
       }, 50);
     });
     await endpoints.put(account, url, 0);
     const id = await newJob(db, account);
     const { lease } = (await claim(db, { runner: 'a', now: 0, leaseMs: 60_000 }))!;
-    await advance(db, lease, { status: 'PENDING', progress: 5 }, Date.now());
-    await advance(db, lease, { status: 'QUEUED', progress: 25 }, Date.now());
-    for (const progress of [30, 60, 90]) await advance(db, lease, { status: 'IN_PROGRESS', progress }, Date.now());
+    for (const progress of [40, 50, 60, 90]) await advance(db, lease, { status: 'IN_PROGRESS', progress }, Date.now());
     delivery.start();
-    await outboxIsEmpty(db);
-    expect([...firsts.values()]).toEqual([5, 25, 30, 60, 90]);
+    await nothingWaits(db);
+    expect([...firsts.values()]).toEqual([30, 40, 50, 60, 90]);
     expect(concurrency.max).toBe(1);
     // Five events, one of them twice.
     expect(received).toHaveLength(6);
@@ -238,8 +232,8 @@ describe('deleting the endpoint', () => {
     await endpoints.put(account, 'https://first.example/', 0);
     await recordPing(db, account, 0, 0);
     const [due] = await nextDue(db, at(0));
-    const [claimed] = await claimDeliveries(db, [due!.seq], at(0));
-    expect(await endpoints.ofDelivery(claimed!)).toMatchObject({ url: 'https://first.example/' });
+    const [claimed] = await claimDeliveries(db, [due!.event_id], at(0));
+    expect(await endpoints.ofDelivery(claimed!)).toMatchObject({ endpoint: { url: 'https://first.example/' } });
     await endpoints.remove(account);
     await endpoints.put(account, 'https://second.example/', 0);
     expect(await endpoints.ofDelivery(claimed!)).toBeUndefined();
@@ -289,16 +283,16 @@ describe('a slow receiver', () => {
       const due = await nextDue(db, at(1));
       return claimDeliveries(
         db,
-        due.map(({ seq }) => seq),
+        due.map(({ event_id }) => event_id),
         at(1),
       );
     };
-    const claimed = (await Promise.all([claim(), claim()])).flat().sort((a, b) => a.seq - b.seq);
-    expect(new Set(claimed.map(({ seq }) => seq)).size).toBe(claimed.length);
+    const claimed = (await Promise.all([claim(), claim()])).flat().sort((a, b) => (a.event_id < b.event_id ? -1 : 1));
+    expect(new Set(claimed.map(({ event_id }) => event_id)).size).toBe(claimed.length);
     const [one] = claimed;
     // Other servers take over the deliveries of a crashed server when its lease has expired.
-    expect(await nextDue(db, at(30_000))).not.toContainEqual({ seq: one!.seq, account_id: account });
-    expect(await nextDue(db, at(30_001))).toEqual([{ seq: one!.seq, account_id: account }]);
+    expect(await nextDue(db, at(30_000))).not.toContainEqual({ event_id: one!.event_id, account_id: account });
+    expect(await nextDue(db, at(30_001))).toEqual([{ event_id: one!.event_id, account_id: account }]);
   });
 });
 
@@ -322,28 +316,31 @@ describe('many dead receivers', () => {
     delivery.wake();
     await until(async () => received.length === 1);
     await until(async () => (await waiting(db)) === 90);
-    const events = await db.selectFrom('outbox').select('attempts').execute();
-    expect(events).toEqual(Array(90).fill({ attempts: 0 }));
-    await db.deleteFrom('outbox').execute();
+    const attempts = db.selectFrom('deliveries').select('attempts').where('state', '=', 'waiting');
+    expect(await attempts.execute()).toEqual(Array(90).fill({ attempts: 0 }));
+    await db.deleteFrom('events').execute();
     dead.hangUp();
   });
 });
 
-describe('the outbox', () => {
+describe('the queue of deliveries', () => {
   test('of a silent receiver is bounded over three days, its events become dead letters, and others get theirs', async () => {
     const { db, endpoints, account: prompt } = await setUp();
     const silentAccount = await newAccount(db, 'silent');
     for (const each of [prompt, silentAccount]) await endpoints.put(each, 'http://127.0.0.1:1/', 0);
     const hourMs = 3_600_000;
     for (let hour = 0; hour < 72; hour++) {
-      for (let i = 0; i < 10; i++) await recordPing(db, silentAccount, 0, hour * hourMs);
+      await db.transaction().execute(async (trx) => {
+        for (let i = 0; i < 10; i++) await recordPing(trx, silentAccount, 0, hour * hourMs);
+      });
       await limitEvents(db, hour * hourMs, 50);
     }
-    const rows = await db.selectFrom('outbox').select(['dead_at', 'due_at', 'last_failure']).orderBy('seq').execute();
-    expect(rows.filter(({ dead_at }) => dead_at === null)).toHaveLength(50);
-    expect(rows.filter(({ dead_at }) => dead_at !== null)).toHaveLength(50);
-    expect(rows[0]).toMatchObject({ last_failure: 'more than 50 newer events were waiting' });
-    expect(rows.at(-1)).toMatchObject({ dead_at: null, due_at: 71 * hourMs });
+    const rows = await db.selectFrom('deliveries').selectAll().orderBy('event_id').execute();
+    expect(rows.filter(({ state }) => state === 'waiting')).toHaveLength(50);
+    expect(rows.filter(({ state }) => state === 'dead')).toHaveLength(50);
+    expect(rows[0]).toMatchObject({ failure: 'more than 50 newer events were waiting' });
+    expect(rows.at(-1)).toMatchObject({ state: 'waiting', due_at: 71 * hourMs });
+    expect(await db.selectFrom('events').select('event_id').execute()).toHaveLength(100);
 
     const later = 144 * hourMs;
     await recordPing(db, prompt, 0, later);
@@ -364,11 +361,11 @@ describe('the outbox', () => {
       await recordPing(db, each, 10_000, wrong);
     }
     const [leased, due] = await nextDue(db, at(wrong + 10_000));
-    await claimDeliveries(db, [leased!.seq], at(wrong + 10_000));
+    await claimDeliveries(db, [leased!.event_id], at(wrong + 10_000));
     expect(await nextDue(db, at(0))).toHaveLength(2);
-    const seqs = [leased!.seq, due!.seq];
-    expect(await claimDeliveries(db, seqs, at(0))).toHaveLength(2);
-    expect(await claimDeliveries(db, seqs, at(0))).toEqual([]);
+    const ids = [leased!.event_id, due!.event_id];
+    expect(await claimDeliveries(db, ids, at(0))).toHaveLength(2);
+    expect(await claimDeliveries(db, ids, at(0))).toEqual([]);
   });
 
   test('gives the next delivery of each account, oldest first, and skips those in flight, dead or not due', async () => {
@@ -380,11 +377,11 @@ describe('the outbox', () => {
     await recordPing(db, leased, 0, 1);
     await claimDeliveries(
       db,
-      (await nextDue(db, at(1))).map(({ seq }) => seq),
+      (await nextDue(db, at(1))).map(({ event_id }) => event_id),
       at(1),
     );
     await recordPing(db, dead, 0, 1);
-    await db.updateTable('outbox').set({ dead_at: 2 }).where('account_id', '=', dead).execute();
+    await db.updateTable('deliveries').set({ state: 'dead', ended_at: 2 }).where('account_id', '=', dead).execute();
     await recordPing(db, future, 0, 5_000);
     await recordPing(db, later, 0, 20);
     await recordPing(db, sooner, 0, 30);
@@ -415,7 +412,6 @@ describe('an endpoint that fails', () => {
     error_message: null,
     model_key: null,
     thumbnail_key: null,
-    trace_id: null,
   } as const;
 
   test('for less than a day is not paused', async () => {
@@ -472,7 +468,7 @@ describe('an endpoint that fails', () => {
     const pausedUntil = () => endpoints.find(account).then((found) => found?.health.paused_until);
     await until(pausedUntil);
     expect((await endpoints.find(account))?.health.failing_since).toBe(new Date(since).toISOString());
-    // Another account's events show that the outbox has been read.
+    // Another account's events show that the queue has been read.
     const otherIsServed = async (count: number) => {
       await recordPing(db, other, 0, Date.now());
       delivery.wake();
@@ -492,7 +488,7 @@ describe('an endpoint that fails', () => {
     works = true;
     await endPause();
     delivery.wake();
-    await outboxIsEmpty(db);
+    await nothingWaits(db);
     expect((await endpoints.find(account))?.health).toEqual({});
     expect(new Set(received.map(({ event }) => event.event_id)).size).toBe(5);
   });
@@ -502,11 +498,11 @@ test('a dead letter is kept for 14 days', async () => {
   const { db, endpoints, account } = await setUp();
   await endpoints.put(account, 'http://127.0.0.1:1/', 0);
   await recordPing(db, account, 0, 0);
-  await db.updateTable('outbox').set({ dead_at: 1_000 }).execute();
+  await db.updateTable('deliveries').set({ state: 'dead', ended_at: 1_000 }).execute();
   const fortnight = 14 * 24 * 60 * 60 * 1_000;
-  await deleteOldDeadLetters(db, fortnight + 1_000);
+  await deleteOldEvents(db, fortnight + 1_000);
   expect(await listDeadLetters(db)).toHaveLength(1);
-  await deleteOldDeadLetters(db, fortnight + 1_001);
+  await deleteOldEvents(db, fortnight + 1_001);
   expect(await listDeadLetters(db)).toHaveLength(0);
 });
 
@@ -515,7 +511,7 @@ test('replaying a dead letter ends the pause of its endpoint', async () => {
   await endpoints.put(account, 'http://127.0.0.1:1/', 0);
   await recordPing(db, account, 0, 0);
   const now = Date.now();
-  await db.updateTable('outbox').set({ dead_at: now }).execute();
+  await db.updateTable('deliveries').set({ state: 'dead', ended_at: now }).execute();
   await db
     .updateTable('webhook_endpoints')
     .set({ failing_since: now, paused_until: now + 3_600_000 })
@@ -529,13 +525,14 @@ test.runIf(onPostgres)('a dead letter that is being replayed does not block the 
   const { db, endpoints, account } = await setUp();
   await endpoints.put(account, 'http://127.0.0.1:1/', 0);
   for (let index = 0; index < 2; index++) await recordPing(db, account, 0, 0);
-  await db.updateTable('outbox').set({ dead_at: 1_000 }).execute();
+  await db.updateTable('deliveries').set({ state: 'dead', ended_at: 1_000 }).execute();
   const [first] = await listDeadLetters(db);
   await db.transaction().execute(async (trx) => {
-    await trx.selectFrom('outbox').select('seq').where('seq', '=', first!.seq).forUpdate().execute();
-    await deleteOldDeadLetters(db, 15 * 24 * 60 * 60 * 1_000);
+    const locked = trx.selectFrom('deliveries').select('event_id').where('event_id', '=', first!.event_id);
+    await locked.forUpdate().execute();
+    await deleteOldEvents(db, 15 * 24 * 60 * 60 * 1_000);
   });
-  expect((await listDeadLetters(db)).map(({ seq }) => seq)).toEqual([first!.seq]);
+  expect((await listDeadLetters(db)).map(({ event_id }) => event_id)).toEqual([first!.event_id]);
 });
 
 test.runIf(onPostgres)('events that another transaction holds do not cause a busy loop', async () => {
@@ -551,7 +548,7 @@ test.runIf(onPostgres)('events that another transaction holds do not cause a bus
   await endpoints.put(account, url, 0);
   await recordPing(db, account, 0, 0);
   await db.transaction().execute(async (trx) => {
-    await trx.selectFrom('outbox').select('seq').forUpdate().execute();
+    await trx.selectFrom('deliveries').select('event_id').forUpdate().execute();
     const start = performance.now();
     delivery.start();
     await until(async () => polls >= 4);

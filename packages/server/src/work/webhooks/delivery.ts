@@ -5,17 +5,15 @@ import type { Dispatcher } from 'undici';
 import { nextTurn } from '../../base/next-turn.js';
 import { type Share, Shares } from '../../base/shares.js';
 import type { Db } from '../../data/db/database.js';
-import type { OutboxRow } from '../../data/db/tables.js';
 import { after, currentTime, type Time } from '../../data/db/time.js';
 import { transaction } from '../../data/db/transaction.js';
 import { failureReason, isUnavailable } from '../../data/db/unavailable.js';
-import { logDelivery } from '../../data/webhooks/delivery-log.js';
+import { type ClaimedDelivery, claimDeliveries, endAttempt, nextDue } from '../../data/webhooks/deliveries.js';
 import type { Endpoints } from '../../data/webhooks/endpoints.js';
-import { claimDeliveries, nextDue, postpone, settle } from '../../data/webhooks/outbox.js';
 import { failingEndpoints, noteOutcome } from '../../data/webhooks/pauses.js';
 import { eventBody, postEvent } from './post-event.js';
 
-// Delivers the outbox. Each attempt leases its event, signs it with the endpoint's current secret, and waits 10 s for a
+// Delivers events. Each attempt leases its event, signs it with the endpoint's current secret, and waits 10 s for a
 // 2xx. A failed event is retried after 5 s, 5 min, 30 min, 2 h and 5 h, so that it survives a night's outage of the
 // receiver, and then becomes a dead letter. A slow receiver must not delay others, so each endpoint gets few of the 512
 // concurrent deliveries. When all are taken, those that have waited for 2 s give way to endpoints with fewer; they are
@@ -23,7 +21,7 @@ import { eventBody, postEvent } from './post-event.js';
 
 /** A delivery takes at most 10 s to connect and 10 s for the response. The process must end before its lease does. */
 const leaseMs = 3 * limits.webhookTimeoutMs;
-/** Reading the outbox blocks the event loop; the pause after it is this many times as long as it took. */
+/** Looking for due deliveries blocks the event loop; the pause after it is this many times as long as it took. */
 const pauseFactor = 4;
 /** Concurrent deliveries to an endpoint. */
 const maxPerAccount = 8;
@@ -46,7 +44,7 @@ export interface DeliveryOptions {
   shares?: Shares;
 }
 
-/** Delivers the outbox: at least once, signed with the secret that is current at the time of each attempt. */
+/** Delivers events: at least once, signed with the secret that is current at the time of each attempt. */
 export class Delivery {
   readonly #options: DeliveryOptions;
   readonly #shares: Shares;
@@ -80,7 +78,7 @@ export class Delivery {
     this.#polling = this.#poll()
       .catch((error: unknown) => {
         // An unavailable database has been logged.
-        if (!isUnavailable(error)) this.#options.log.error({ err: error }, 'cannot read the outbox');
+        if (!isUnavailable(error)) this.#options.log.error({ err: error }, 'cannot look for due deliveries');
       })
       .then(() => pause(Math.min(pauseFactor * (performance.now() - start), pollMs)))
       .finally(() => {
@@ -102,17 +100,17 @@ export class Delivery {
     while (!this.#stopped) {
       await nextTurn();
       // One event per account in each round, so that accounts take turns.
-      const chosen = new Map<number, { share: Share; abort: AbortController }>();
+      const chosen = new Map<string, { share: Share; abort: AbortController }>();
       const times = { now: currentTime(db), leaseMs, maxDelayMs: this.#maxDelayMs };
       const due = await nextDue(db, times);
       const accountIds = due.map(({ account_id }) => account_id);
       const failing = await failingEndpoints(db, accountIds);
-      for (const { seq, account_id } of due) {
+      for (const { event_id, account_id } of due) {
         const abort = new AbortController();
         // An endpoint that fails gets one delivery at a time.
         const amount = failing.has(account_id) ? maxPerAccount : 1;
         const share = this.#shares.take(account_id, amount, { giveWay: () => abort.abort() });
-        if (share) chosen.set(seq, { share, abort });
+        if (share) chosen.set(event_id, { share, abort });
       }
       if (chosen.size === 0) return;
       try {
@@ -120,9 +118,9 @@ export class Delivery {
         // Another transaction has locked all of them. The next round would find the same events.
         if (claimed.length === 0) return;
         for (const row of claimed) {
-          const { share, abort } = chosen.get(row.seq) ?? {};
+          const { share, abort } = chosen.get(row.event_id) ?? {};
           if (!share || !abort) continue;
-          chosen.delete(row.seq);
+          chosen.delete(row.event_id);
           this.#launch(row, share, abort.signal);
         }
       } finally {
@@ -131,7 +129,7 @@ export class Delivery {
     }
   }
 
-  #launch(row: OutboxRow, share: Share, signal: AbortSignal): void {
+  #launch(row: ClaimedDelivery, share: Share, signal: AbortSignal): void {
     const delivery = this.#deliver(row, signal)
       .catch((error: unknown) => {
         this.#options.log.error({ eventId: row.event_id, ...failureReason(error) }, 'webhook delivery was interrupted');
@@ -145,25 +143,21 @@ export class Delivery {
   }
 
   /** Makes one attempt. */
-  async #deliver(row: OutboxRow, signal: AbortSignal): Promise<void> {
+  async #deliver(row: ClaimedDelivery, signal: AbortSignal): Promise<void> {
     const { db, endpoints, dispatcher, assetsUrl, retryDelays, log, onOutcome } = this.#options;
+    const found = await endpoints.ofDelivery(row);
+    if (!found) return onOutcome('dropped');
+    const { endpoint, event, traceId } = found;
     const attempt = row.attempts + 1;
     const fields = {
       eventId: row.event_id,
       accountId: row.account_id,
-      jobId: row.job_id ?? undefined,
+      jobId: event.job_id ?? undefined,
       attempt,
-      trace_id: row.trace_id ?? undefined,
+      trace_id: traceId ?? undefined,
     };
-    const endpoint = await endpoints.ofDelivery(row);
-    if (!endpoint) {
-      await settle(db, row);
-      onOutcome('dropped');
-      return;
-    }
-    const body = Buffer.from(JSON.stringify(eventBody(row, assetsUrl())));
-    const exchange = await postEvent(endpoint, body, dispatcher, { signal });
-    const { failure } = exchange;
+    const result = await postEvent(endpoint, eventBody(event, assetsUrl()), dispatcher, { signal });
+    const { failure } = result;
     if (failure !== null && signal.aborted) {
       log.info(fields, 'a webhook delivery gave way to those of other accounts; it is repeated');
       return;
@@ -171,11 +165,9 @@ export class Delivery {
     const now = currentTime(db);
     const retry = failure === null ? undefined : retryAt(retryDelays, attempt, now);
     await transaction(db, async (trx) => {
-      // First, because a DELETE of the endpoint also locks that before its events.
+      // First, because a DELETE of the endpoint also locks that before its deliveries.
       await noteOutcome(trx, row.account_id, failure === null, now);
-      const exists = await (failure === null ? settle(trx, row) : postpone(trx, row, failure, retry, now));
-      // Nothing about a job is recorded after it was deleted.
-      if (exists) await logDelivery(trx, row, exchange);
+      await endAttempt(trx, row, result, retry, now);
     });
     if (failure === null) {
       log.debug(fields, 'webhook delivered');

@@ -14,8 +14,8 @@ test('the signature is sha256= and the hexadecimal HMAC-SHA256 of timestamp, dot
 });
 
 test.each([
-  ['before the timeout is a success', 100, 60_000, { responseStatus: 200, failure: null }],
-  ['after the timeout is a failure', 60_000, 500, { responseStatus: null, failure: 'no response within 0.5 s' }],
+  ['before the timeout is a success', 100, 60_000, { response_status: 200, failure: null }],
+  ['after the timeout is a failure', 60_000, 500, { response_status: null, failure: 'no response within 0.5 s' }],
 ])('a response %s', async (_, delayMs, timeoutMs, expected) => {
   const url = await site((_request, response) => {
     const timer = setTimeout(() => response.end(), delayMs);
@@ -23,6 +23,6 @@ test.each([
   });
   const dispatcher = guardedAgent({ allowPrivateNetwork: true, connectTimeoutMs: 10_000 });
   onTestFinished(() => dispatcher.destroy());
-  const exchange = await postEvent({ url, secret: 'whsec_x' }, Buffer.from('{}'), dispatcher, { timeoutMs });
+  const exchange = await postEvent({ url, secret: 'whsec_x' }, '{}', dispatcher, { timeoutMs });
   expect(exchange).toMatchObject(expected);
 });

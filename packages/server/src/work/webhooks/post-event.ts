@@ -6,7 +6,7 @@ import { type Dispatcher, request } from 'undici';
 import { isoTime } from '../../base/time.js';
 import type { EventRow } from '../../data/db/tables.js';
 import { toTaskUpdated } from '../../data/jobs/task.js';
-import type { Exchange } from '../../data/webhooks/delivery-log.js';
+import type { Attempt } from '../../data/webhooks/deliveries.js';
 import type { Endpoint } from '../../data/webhooks/endpoints.js';
 
 const maxPrefixBytes = 2_048;
@@ -37,10 +37,11 @@ export function sign(secret: string, timestamp: string, body: Uint8Array): strin
 /** Posts one signed delivery. Any 2xx status before the timeout is a success. An aborted `signal` interrupts it. */
 export async function postEvent(
   endpoint: Endpoint,
-  body: Buffer,
+  content: string,
   dispatcher: Dispatcher,
   { signal, timeoutMs = limits.webhookTimeoutMs }: { signal?: AbortSignal; timeoutMs?: number } = {},
-): Promise<Exchange> {
+): Promise<Attempt> {
+  const body = Buffer.from(content);
   const startedAt = Date.now();
   const start = performance.now();
   const timestamp = new Date(startedAt).toISOString();
@@ -51,7 +52,7 @@ export async function postEvent(
     [timestampHeader]: timestamp,
     [signatureHeader]: sign(endpoint.secret, timestamp, body),
   };
-  const sent = { url: endpoint.url, requestHeaders: headers, requestBody: body.toString(), startedAt };
+  const sent = { url: endpoint.url, request_headers: JSON.stringify(headers), started_at: startedAt };
   const timeout = new AbortController();
   let timer: NodeJS.Timeout | undefined;
   // Undici reads the body once the connection is established, so a slow handshake does not shorten the receiver's time.
@@ -70,18 +71,18 @@ export async function postEvent(
       reset: true,
     });
     clearTimeout(timer);
-    const tookMs = performance.now() - start;
     return {
       ...sent,
-      tookMs,
-      responseStatus: response.statusCode,
+      took_ms: Math.round(performance.now() - start),
+      response_status: response.statusCode,
       // For display only. The status alone decides the outcome.
-      responseBody: await readPrefix(response.body),
+      response_body: await readPrefix(response.body),
       failure: response.statusCode >= 200 && response.statusCode < 300 ? null : `HTTP ${response.statusCode}`,
     };
   } catch (error) {
     const failure = timeout.signal.aborted ? `no response within ${timeoutMs / 1_000} s` : connectionFailure(error);
-    return { ...sent, tookMs: performance.now() - start, responseStatus: null, responseBody: null, failure };
+    const took_ms = Math.round(performance.now() - start);
+    return { ...sent, took_ms, response_status: null, response_body: null, failure };
   } finally {
     clearTimeout(timer);
   }
@@ -123,8 +124,10 @@ async function readPrefix(body: Readable): Promise<string> {
   return text.replaceAll('\0', '\uFFFD') + (complete ? '' : '…');
 }
 
-/** Builds the payload of an event (docs/contract.md sections 6.1 and 6.2). It is the same for every retry. */
-export function eventBody(row: EventRow, assetsUrl: string): WebhookEvent {
+/** Builds the body of a delivery (docs/contract.md sections 6.1 and 6.2). It is the same for every retry. */
+export const eventBody = (row: EventRow, assetsUrl: string): string => JSON.stringify(toEvent(row, assetsUrl));
+
+function toEvent(row: EventRow, assetsUrl: string): WebhookEvent {
   const { event, event_id, account_id, job_id, status, progress, created_at } = row;
   if (event === 'ping') return { event, event_id, user_id: account_id, timestamp: isoTime(created_at) };
   if (job_id === null || status === null || progress === null) throw new Error(`event ${event_id} has no job`);

@@ -1,9 +1,10 @@
 import { encodeTime } from 'ulid';
 import { expect, test } from 'vitest';
-import { newAccount, newJob, temporaryDatabase } from '../../../test/kit.js';
+import { newAccount, newJob, temporaryDatabase, withEndpoint } from '../../../test/kit.js';
 import type { Db } from '../db/database.js';
 import { cancel } from '../jobs/lifecycle.js';
-import { deleteOldJobEvents, endOfEvents, limitJobEvents, readEvents } from './job-events.js';
+import { deleteOldEvents, limitEvents } from './event-retention.js';
+import { endOfEvents, readEvents, recordPing } from './events.js';
 
 const statesOf = async (db: Db, account: string, after = '') =>
   (await readEvents(db, account, { after })).map(({ job_id, status }) => [job_id, status]);
@@ -50,7 +51,7 @@ test('a reader that continues after the last event misses none of concurrent cha
 test('the log keeps the newest events of each account', async () => {
   const db = await temporaryDatabase();
   const [busy, other] = [await accountWithEvents(db, 5), await accountWithEvents(db, 2)];
-  await limitJobEvents(db, Date.now(), 3);
+  await limitEvents(db, Date.now(), 3);
   expect((await statesOf(db, busy.account)).map(([job]) => job)).toEqual(busy.jobs.slice(2));
   expect((await statesOf(db, other.account)).map(([job]) => job)).toEqual(other.jobs);
 });
@@ -59,10 +60,10 @@ test('the log keeps events for a day, and later ones continue after them', async
   const db = await temporaryDatabase();
   const { account } = await accountWithEvents(db, 2);
   const day = 24 * 60 * 60 * 1_000;
-  await deleteOldJobEvents(db, Date.now() + day - 60_000);
+  await deleteOldEvents(db, Date.now() + day - 60_000);
   const [first] = await readEvents(db, account, { after: '' });
   expect(await statesOf(db, account)).toHaveLength(2);
-  await deleteOldJobEvents(db, Date.now() + day + 60_000);
+  await deleteOldEvents(db, Date.now() + day + 60_000);
   expect(await statesOf(db, account)).toEqual([]);
   const job = await newJob(db, account);
   await cancel(db, job, 0);
@@ -77,4 +78,13 @@ test('ids grow even if the clock is set back', async () => {
   const job = await newJob(db, account);
   await cancel(db, job, 0);
   expect(await statesOf(db, account, encodeTime(future))).toEqual([[job, 'CANCELED']]);
+});
+
+test('a ping is not among the events that streams read, and needs an endpoint', async () => {
+  const db = await temporaryDatabase();
+  const { account, jobs } = await accountWithEvents(db, 1);
+  expect(await recordPing(db, account, 0, 0)).toBe(false);
+  await withEndpoint(db, account);
+  expect(await recordPing(db, account, 0, 0)).toBe(true);
+  expect(await statesOf(db, account)).toEqual([[jobs[0], 'CANCELED']]);
 });
