@@ -3,6 +3,7 @@ import { clamp, sampleSquare, smoothMin } from '../base/interpolation.js';
 import type { DensityField } from '../field/density-field.js';
 import { sampleFront } from '../field/front-depth.js';
 import { type CorrectedView, correctionAt } from './give-way.js';
+
 import { mapSize, newSample, sampleMap, sampleOutline } from './map.js';
 import { reliefDepth, seePoint } from './view-camera.js';
 
@@ -24,6 +25,8 @@ const frontFavor = 4;
 const minFrontWeight = 0.1;
 /** Softens the weight of a guess by its distance behind the front. */
 const guessReach = 0.03;
+/** Views that give way by this have half their weight. */
+const halfWeightLeeway = 0.02;
 /** Steps behind a front that are occupied in any case. */
 const minSteps = 2.25;
 
@@ -35,11 +38,13 @@ export interface FusedView extends CorrectedView {
 /** The density at a point; inside is above 0. */
 export type FusedDensity = (x: number, y: number, z: number) => number;
 
-export function fusedDensity(views: readonly FusedView[]): FusedDensity {
+/** @param leeway by which the other views give way to the front; see leeway.ts */
+export function fusedDensity(views: readonly FusedView[], leeway: Float32Array): FusedDensity {
   const seen = new Float64Array(4);
   const sample = newSample();
   return (x, y, z) => {
     let inside = 3;
+    let [free, share] = [0, frontFavor];
     let [fronts, frontWeights, guesses, guessWeights] = [0, 0, 0, 0];
     for (let i = 0; i < views.length; i++) {
       const { view, camera, correction, slack } = views[i]!;
@@ -48,19 +53,22 @@ export function fusedDensity(views: readonly FusedView[]): FusedDensity {
       if (scale < 1e-3) return -3;
       const [u, v] = [seen[0]!, seen[1]!];
       sampleOutline(view.wideOutline, mapSize, u, v, sample);
-      const outline = clamp((sample.value * scale + slack) * outlineSlope, -3, 3);
+      const outline = clamp((sample.value * scale + slack + free) * outlineSlope, -3, 3);
       if (outline <= -3) return -3;
       inside = smoothMin(inside, outline, seamRounding);
       const front = reliefDepth(camera, sampleFront(view.front, mapSize, u, v), u, v) + correctionAt(correction, u, v);
-      const behind = front - seen[2]!;
+      const behind = front - seen[2]! + free;
       sampleMap(view.trust, mapSize, u, v, sample);
-      const trust = (minFrontWeight + (1 - minFrontWeight) * sample.value) * (i === 0 ? frontFavor : 1);
+      const trust = (minFrontWeight + (1 - minFrontWeight) * sample.value) * share;
       const weight = trust * (behind <= 0 ? 1 : Math.max(0, 1 - behind / band));
       fronts += weight * Math.max(behind, -band);
       frontWeights += weight;
-      const guessWeight = 1 / (guessReach + Math.max(behind, 0)) ** 2;
+      const guessWeight = Math.min(share, 1) / (guessReach + Math.max(behind, 0)) ** 2;
       guesses += guessWeight * guessAt(view, u, v, behind / camera.reliefScale);
       guessWeights += guessWeight;
+      if (i > 0) continue;
+      free = correctionAt(leeway, u, v);
+      share = 1 / (1 + (free / halfWeightLeeway) ** 2);
     }
     if (frontWeights > 1e-3) {
       inside = smoothMin(inside, clamp((fronts / frontWeights) * frontSlope, -6, 6), seamRounding);
@@ -86,20 +94,25 @@ const boundCells = 48;
 const reach = 1.1;
 
 /** The box around everything that all outlines and depths allow. */
-export function fusedBounds(views: readonly FusedView[]): Box {
+export function fusedBounds(views: readonly FusedView[], leeway: Float32Array): Box {
   const cell = (2 * reach) / boundCells;
   const seen = new Float64Array(4);
   const sample = newSample();
   const min = [Infinity, Infinity, Infinity];
   const max = [-Infinity, -Infinity, -Infinity];
-  const isAllowed = (point: readonly number[]) =>
-    views.every(({ view, camera, slack }) => {
+  const isAllowed = (point: readonly number[]) => {
+    let free = 0;
+    return views.every(({ view, camera, slack }, i) => {
       seePoint(camera, point[0]!, point[1]!, point[2]!, seen);
       if (seen[3]! < 1e-3) return false;
       sampleOutline(view.wideOutline, mapSize, seen[0]!, seen[1]!, sample);
+      const outside = -sample.value * seen[3]! - slack;
       const depth = (seen[2]! - camera.reliefOffset) / camera.reliefScale;
-      return sample.value * seen[3]! + slack > -cell && depth < 0.95 && depth > -1.3;
+      if (outside > cell + free || depth > 0.95 || depth < -1.3) return false;
+      if (i === 0) free = correctionAt(leeway, seen[0]!, seen[1]!);
+      return true;
     });
+  };
   for (let index = 0; index <= boundCells ** 3; index++) {
     const cells = [
       index % boundCells,
@@ -124,8 +137,9 @@ export function fusedBounds(views: readonly FusedView[]): Box {
 }
 
 /** Makes the field of a density in the front photo's camera. */
-export function fusedField(views: readonly FusedView[], density: FusedDensity, elevationRadians: number): DensityField {
+export function fusedField(views: readonly FusedView[], leeway: Float32Array, elevationRadians: number): DensityField {
   const { camera, view } = views[0]!;
+  const density = fusedDensity(views, leeway);
   const { backColor, size } = view.prediction;
   return {
     threshold: 0,
@@ -133,7 +147,7 @@ export function fusedField(views: readonly FusedView[], density: FusedDensity, e
     elevation: { radians: elevationRadians, spreadRadians: 0 },
     projects: false,
     bumpyBehind: true,
-    bounds: fusedBounds(views),
+    bounds: fusedBounds(views, leeway),
     async evaluate(points, values) {
       for (let i = 0, p = 0; i < values.length; i++, p += 3) {
         values[i] = density(points[p]!, points[p + 1]!, points[p + 2]!);

@@ -6,7 +6,7 @@ import { pointOnRay, reliefDepth, seePoint } from './view-camera.js';
 // outline hits the object, so where only fronts forbid all of its depths, these fronts move toward their cameras.
 
 /** Pixels a side of a map of how much nearer a front is than predicted. */
-export const correctionSize = 96;
+export const correctionSize = 128;
 
 /** Rays a side of the frame, and their least distance inside the outline, in units of the frame. */
 const raysAcross = 60;

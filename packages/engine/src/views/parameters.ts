@@ -3,7 +3,7 @@ import type { PreparedView } from './prepared-view.js';
 import { rotationOf, type ViewCamera } from './view-camera.js';
 
 // The cameras of N photos as one vector: `perView` numbers for each view, and one number for the lens of all. The first
-// view is the front. Its position, size and depth are fixed, which places the shared space.
+// view is the front. Its yaw, position, size and depth are fixed, which places the shared space.
 
 export const perView = 10;
 /** Offsets within a view's numbers. Angles are in radians; SIZE and RELIEF are logarithms of a scale. */
@@ -21,9 +21,7 @@ const usualLensDegrees = 40;
 /** Of the logarithm of the lens. */
 const lensSpread = 0.25;
 /** Of the turn from the front to the side that a photo's label names. */
-const yawSpread = 10 * degree;
-/** Of the turn of the front photo: people turn the object by quarter turns from where it is in front of them. */
-const frontYawSpread = 8 * degree;
+const yawSpread = 7 * degree;
 /** Of the network's guess of the elevation. */
 const pitchSpread = 4 * degree;
 const rollSpread = 2 * degree;
@@ -54,7 +52,7 @@ export function priorsOf(views: readonly PreparedView[], yaws: readonly number[]
     mean[perView * i + YAW] = yaws[i]!;
     mean[perView * i + PITCH] = view.elevationRadians;
     const placed = isFront ? [0, 0, 0, 0] : [positionSpread, positionSpread, sizeSpread, offsetSpread];
-    const angles = [isFront ? frontYawSpread : yawSpread, pitchSpread, rollSpread];
+    const angles = [isFront ? 0 : yawSpread, pitchSpread, rollSpread];
     spread.set([...angles, ...placed, reliefSpread, tiltSpread, tiltSpread], perView * i);
   });
   mean[lensOf(mean)] = Math.log(Math.tan((usualLensDegrees / 2) * degree));

@@ -1,19 +1,19 @@
 import { JointCost } from './joint-cost.js';
 import { solveDamped } from './normal-equations.js';
 import type { CostSettings, ViewRays } from './pair-cost.js';
-import { camerasOf, type Priors, perView, priorsOf, startAt, YAW } from './parameters.js';
+import { camerasOf, type Priors, parameterAt, perView, priorsOf, startAt, YAW } from './parameters.js';
 import type { PreparedView } from './prepared-view.js';
 import { reliefPoints, rimRays } from './rays.js';
 import type { ViewCamera } from './view-camera.js';
 
 // Finds the cameras of several photos of one object from the sides that their labels name. The cost has many valleys, so
-// the search starts at several turns of the front photo, with few points and wide limits, and refines the best. Outlines
+// the search starts at several turns of the other photos, with few points and wide limits, and refines the best. Outlines
 // count most; see pair-cost.ts.
 
 const degree = Math.PI / 180;
 
-/** Turns of the front photo at which the search starts: a photo at three quarters turns all others. */
-const startTurns = [0, -12, 12, -25, 25].map((degrees) => degrees * degree);
+/** Turns of all other photos against the front at which the search starts. */
+const startTurns = [0, -12, 12].map((degrees) => degrees * degree);
 
 /** Points in each relief and rays in each outline. */
 const rough = { points: 140, rays: 48 };
@@ -30,14 +30,14 @@ const firstFrontSpread = 0.025;
 const spreadOfViolation = 8;
 const [minFrontSpread, maxFrontSpread] = [0.008, 0.03];
 
-/** Each view may be in a wrong valley, and is turned by this to find a better one. */
+/** Each view, or all but the front, may be in a wrong valley, and is turned by this to find a better one. */
 const valleyTurn = 13 * degree;
 /** A turned view is kept if it lowers the cost by this. */
 const minGain = 0.3;
 
 /** Left and right are exchanged if that lowers the cost to this share, and by this much for each ordered pair. */
-const exchangedShare = 0.75;
-const minExchangedGain = 1;
+const exchangedShare = 0.6;
+const minExchangedGain = 2;
 
 /** The search stops where a step lowers the cost by a smaller share. */
 const minProgress = 1e-3;
@@ -64,15 +64,16 @@ export function register(views: readonly PreparedView[], yaws: readonly number[]
   const roughRays = views.map((view) => raysOf(view, rough));
   const asLabeled = search(roughRays, yaws);
   signal?.throwIfAborted();
-  // Half of all people take left for right.
+  const best = refine(views, asLabeled, signal);
+  // Half of all people take left for right. Of symmetric objects, both ways fit, and the labels count.
   const exchanged = yaws.map((yaw) => (Math.abs(yaw) > 3 ? yaw : -yaw));
-  if (exchanged.every((yaw, i) => yaw === yaws[i])) return refine(views, asLabeled, signal);
-  const other = search(roughRays, exchanged);
+  if (exchanged.every((yaw, i) => yaw === yaws[i])) return best;
+  const others = search(roughRays, exchanged);
   signal?.throwIfAborted();
-  const [cost, otherCost] = [asLabeled.first[0]!.cost, other.first[0]!.cost];
-  const areExchanged =
-    otherCost < exchangedShare * cost && cost - otherCost > minExchangedGain * views.length * (views.length - 1);
-  return refine(views, areExchanged ? other : asLabeled, signal);
+  if (others.first[0]!.cost > asLabeled.first[0]!.cost) return best;
+  const other = refine(views, others, signal);
+  const pairs = views.length * (views.length - 1);
+  return other.cost < exchangedShare * best.cost && best.cost - other.cost > minExchangedGain * pairs ? other : best;
 }
 
 const raysOf = (view: PreparedView, counts: typeof rough): ViewRays => ({
@@ -95,10 +96,17 @@ function search(rays: readonly ViewRays[], yaws: readonly number[]): Search {
   const settings = { frontSpread: firstFrontSpread };
   const start = startAt(views, priors);
   const first = startTurns
-    .map((turn) => descend(roughCost, start.with(YAW, start[YAW]! - turn), settings, [0.25, 0.12], 6))
+    .map((turn) => descend(roughCost, turned(start, 0, turn), settings, [0.25, 0.12], 6))
     .sort((a, b) => a.cost - b.cost);
   return { priors, roughCost, first };
 }
+
+/** Turns a view, or all others for that of the front, whose yaw is fixed. */
+const turned = (parameters: Float64Array, view: number, turn: number): Float64Array =>
+  parameters.map((value, k) => {
+    const isTurned = view === 0 ? k >= perView : Math.floor(k / perView) === view;
+    return isTurned && parameterAt(k, parameters.length) === YAW ? value + turn : value;
+  });
 
 function refine(
   views: readonly PreparedView[],
@@ -120,9 +128,9 @@ function refine(
   const frontSpread = Math.min(Math.max(spreadOfViolation * violation, minFrontSpread), maxFrontSpread);
   best = descend(fineCost, best!.parameters, { frontSpread }, [0.1, 0.06], 10);
   signal?.throwIfAborted();
-  const turned = turnViews(roughCost, views.length, best.parameters, { frontSpread });
-  if (turned) {
-    const refined = descend(fineCost, turned, { frontSpread }, [0.1, 0.06], 10);
+  const other = turnViews(roughCost, views.length, best.parameters, { frontSpread });
+  if (other) {
+    const refined = descend(fineCost, other, { frontSpread }, [0.1, 0.06], 10);
     if (refined.cost < best.cost) best = refined;
   }
   return {
@@ -147,9 +155,7 @@ function turnViews(
   let best = start;
   for (let view = 0; view < count; view++) {
     for (const turn of [-valleyTurn, valleyTurn]) {
-      const turned = best.parameters.slice();
-      turned[perView * view + YAW]! += turn;
-      const narrow = descend(cost, turned, settings, [0.12, 0.08], 6);
+      const narrow = descend(cost, turned(best.parameters, view, turn), settings, [0.12, 0.08], 6);
       const found = descend(cost, narrow.parameters, settings, [0.1], 2);
       if (found.cost < best.cost - minGain) best = found;
     }

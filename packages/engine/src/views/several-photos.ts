@@ -5,11 +5,11 @@ import type { ColumnsPrediction } from '../field/columns-prediction.js';
 import type { DensityField } from '../field/density-field.js';
 import type { FramedCutout } from '../photo/frame.js';
 import { bendAt, bendViews } from './bend.js';
-import { covered } from './cover.js';
 import { fittingViews } from './fitting-views.js';
-import { type FusedView, fusedDensity, fusedField } from './fuse.js';
+import { type FusedView, fusedField } from './fuse.js';
 import { correctionSize, giveWay } from './give-way.js';
 import { camerasOfCompleted } from './keep-completed.js';
+import { leewayOf } from './leeway.js';
 import { type PreparedView, prepareView } from './prepared-view.js';
 import { multiply, transpose, type ViewCamera } from './view-camera.js';
 
@@ -82,9 +82,7 @@ export async function fusePhotos(
   const corrected = giveWay(used.map(({ view, camera }, i) => ({ view, camera, correction: finer(bends[i]!) })));
   signal?.throwIfAborted();
   const fused = corrected.map((view, i): FusedView => ({ ...view, slack: i === 0 ? 0 : slack }));
-  const density = covered(fused, fusedDensity(fused));
-  signal?.throwIfAborted();
-  return { field: fusedField(fused, density, used[0]!.elevationRadians), used };
+  return { field: fusedField(fused, leewayOf(fused), used[0]!.elevationRadians), used };
 }
 
 const azimuthOf = ({ rotation }: ViewCamera): number => Math.atan2(rotation[6]!, rotation[8]!);
