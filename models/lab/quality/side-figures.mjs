@@ -15,6 +15,8 @@ import { average, median, quantile, row } from '../../../scripts/bench/figures.m
  * @property {number[]} fScores
  * @property {number} iou
  * @property {boolean} watertight
+ * @property {number} parts of the model
+ * @property {number} regions of the front photo's outline
  * @property {string} [failed]
  * @property {number} [seconds]
  * @property {CameraError[]} [cameras]
@@ -64,14 +66,27 @@ export function printSides(results, bundle) {
   const chamferOfFront = new Map(front.map(({ object, chamfer }) => [object, chamfer]));
   console.log(`\n${bundle}, ${front.length} objects:\n`);
   row(
-    ...['photos', 'Chamfer', 'of one', 'F@0.05', 'F@0.1', 'silhouette', 'better', '10 % worse', 'closed', 'failed'],
+    ...[
+      'photos',
+      'Chamfer',
+      'of one',
+      'F@0.05',
+      'F@0.1',
+      'silhouette',
+      'better',
+      '10 % worse',
+      'closed',
+      'one part',
+      'failed',
+    ],
     ...['yaw off: median', '9 of 10', 'by 8° at most', 'elevation off: median', 'left out', 'seconds'],
   );
-  row('---', ...Array(15).fill('--:'));
+  row('---', ...Array(16).fill('--:'));
   for (const view of views) {
     const own = of(view);
     const chamfer = average(own.map((result) => result.chamfer));
     const ratios = own.map((result) => result.chamfer / (chamferOfFront.get(result.object) ?? Number.NaN));
+    const whole = own.filter(({ regions }) => regions === 1);
     const cameras = own.flatMap((result) => result.cameras ?? []);
     const yaws = cameras.filter(({ used }) => used).map(({ yawDegrees }) => yawDegrees);
     const elevations = cameras.filter(({ used }) => used).map(({ elevationDegrees }) => elevationDegrees);
@@ -84,6 +99,7 @@ export function printSides(results, bundle) {
       view === 'front' ? '' : ratios.filter((ratio) => ratio < 1).length,
       view === 'front' ? '' : ratios.filter((ratio) => ratio > worse).length,
       `${own.filter(({ watertight }) => watertight).length} of ${own.length}`,
+      `${whole.filter(({ parts }) => parts === 1).length} of ${whole.length}`,
       own.filter(({ failed }) => failed).length,
       ...(cameras.length === 0
         ? ['', '', '', '', '']

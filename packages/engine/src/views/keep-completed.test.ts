@@ -21,7 +21,9 @@ function viewOf(shape: Shape, side: 'front' | 'left', yaw: number, foundYaw: num
 const completed = { ...fieldOf(toy), camera: { distance: 2, halfTangent: 0.3 } };
 const front = viewOf(toy, 'front', 0, 0);
 
-test('a solid that another outline agrees with stays, and the camera is moved to fit it', { timeout: 60_000 }, async () => {
+test('a solid that another outline agrees with stays, and the camera is moved to fit it', {
+  timeout: 60_000,
+}, async () => {
   const cameras = await camerasOfCompleted(completed, [front, viewOf(toy, 'left', -90, -84)]);
   const { rotation } = cameras![1]!;
   expect(Math.abs(Math.atan2(rotation[6]!, rotation[8]!) / degree + 90)).toBeLessThan(4);
