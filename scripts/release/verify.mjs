@@ -10,8 +10,7 @@ import { root } from '../repository.mjs';
 const maxTarballBytes = 150e6;
 
 /**
- * Checks tarballs: publint, "Are the types wrong?", manifests and source maps. Prints a line per
- * tarball.
+ * Checks tarballs: publint, "Are the types wrong?", manifests and source maps. Prints a line per tarball.
  *
  * @param {readonly string[]} tarballs
  * @returns the problems

@@ -10,7 +10,7 @@ export class ExitError extends Error {
   readonly signal: NodeJS.Signals | null = null;
   /** True if it was killed because a call exceeded its time limit. */
   readonly timedOut: boolean = false;
-  /** True if it was killed by neither this process nor a time limit. Most likely, the machine ran out of memory. */
+  /** True if it was killed, but not by this process or a time limit. Most likely, the machine ran out of memory. */
   readonly killedByOthers: boolean = false;
 
   constructor(

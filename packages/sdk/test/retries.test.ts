@@ -204,7 +204,7 @@ function brokenStream(start: string): ReadableStream<Uint8Array> {
   });
 }
 
-test('one signal for 40 parallel calls makes Node warn of no leak', async () => {
+test('one signal for 40 parallel calls does not make Node warn of a leak', async () => {
   serve('get', job, () => HttpResponse.json(task()));
   const warnings: Error[] = [];
   const warn = (warning: Error) => warnings.push(warning);

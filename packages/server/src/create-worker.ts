@@ -12,7 +12,7 @@ import { Worker, type WorkerOptions } from './work/worker.js';
 export const userUrlAgent = ({ allowPrivateNetwork, denyNetwork }: Config): Agent =>
   guardedAgent({ allowPrivateNetwork, denyNetwork, connectTimeoutMs: limits.webhookTimeoutMs });
 
-/** What the composition root supplies to a worker. */
+/** The edges that the composition root supplies to a worker. */
 export interface WorkEdges extends Edges {
   openModelServer: ChildrenOptions['openModelServer'];
 }

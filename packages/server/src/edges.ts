@@ -9,7 +9,7 @@ import { compatibleRoutes } from './foreign/compatible.js';
 import { openModelServer } from './foreign/model-server/model-server.js';
 import type { ServerEdges } from './serve.js';
 
-/** This is the composition root. Apart from index.ts, no other module imports both the core and cluster/ or foreign/. */
+/** This is the composition root. Only this module and index.ts import both the core and cluster/ or foreign/. */
 export const edges: ServerEdges = {
   databaseAt: (location) => (isPostgresUrl(location) ? postgres : sqlite),
   async openFileStores(dirs, config) {

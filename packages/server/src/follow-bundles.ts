@@ -6,8 +6,8 @@ import type { Started } from './parts.js';
 import type { Children } from './work/children.js';
 
 /**
- * Warns if the matting bundle is missing or damaged. Cutouts work without it, so that does not prevent the start. A model
- * server separates objects from backgrounds itself.
+ * Warns if the matting bundle is missing or damaged. Cutouts work without it, so that does not prevent the start. A
+ * model server separates objects from backgrounds itself.
  */
 export async function warnOfMissingMatte(config: Config, log: Logger): Promise<void> {
   const find = (name: string) => findBundle(name, modelDirs(config)).catch((error: unknown) => error);

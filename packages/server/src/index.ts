@@ -46,7 +46,7 @@ export async function probeModelServer(manifest: HttpManifest): Promise<string |
   return problem?.message;
 }
 
-/** Makes a database in a new folder within `folder`, and removes it. @throws {ConfigError} if SQLite cannot work there */
+/** Creates a database in a new folder in `folder`, and removes it. @throws {ConfigError} if SQLite fails there */
 export async function trySqlite(folder: string): Promise<void> {
   const scratch = await mkdtemp(join(folder, '.gen3d-doctor-'));
   try {

@@ -6,8 +6,8 @@ import { createMetricsApp } from './web/app.js';
 import { createHttpServer } from './web/guards/http-server.js';
 
 /**
- * How many connections may wait to be accepted. Linux drops further ones, whose clients try again only after a second or
- * more. Node's default of 511 overflows when 600 connections come every second. The system may set a lower limit.
+ * How many connections may wait to be accepted. Linux drops further ones, whose clients try again only after a second
+ * or more. Node's default of 511 overflows at 600 new connections a second. The system may set a lower limit.
  */
 const backlog = 4_096;
 

@@ -60,7 +60,7 @@ export interface Server {
   close(options?: { graceMs?: number }): Promise<void>;
 }
 
-/** What the composition root supplies to a server. */
+/** The edges that the composition root supplies to a server. */
 export interface ServerEdges extends WorkEdges {
   /** Returns the routes of other servers, which `--compat` adds. */
   foreignRoutes(services: Services): readonly RouteGroup<'key'>[];

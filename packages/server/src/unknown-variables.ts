@@ -7,7 +7,7 @@ const others = ['GEN3D_API_KEY', 'GEN3D_BASE_URL', 'GEN3D_CONFIG', 'GEN3D_CONFIG
 /** Kubernetes sets these in each pod for a service whose name begins with gen3d. */
 const kubernetesVariable = /_SERVICE_(HOST|PORT)(_|$)|_PORT(_\d+_(TCP|UDP)(_|$)|$)/;
 
-/** Writes a warning for each variable that begins with GEN3D_ and has no effect, probably because it is misspelled. */
+/** Returns a warning for each variable that begins with GEN3D_ and has no effect. Most are misspelled. */
 export function unknownVariables(env: NodeJS.ProcessEnv = process.env): string[] {
   const known = [...settings.map(({ variable }) => variable), ...others];
   return Object.keys(env)

@@ -54,7 +54,7 @@ test('the disk space includes the new files of a checkpoint that has to be rewri
   expect(seen[0]).toMatchObject({ gpuMemory: 2e9, memory: 1e9 });
 });
 
-test('a folder without one of the files is refused, and names it', async () => {
+test('a folder without one of the files is refused, and the error names the file', async () => {
   await rm(join(published, 'weights', 'vae.safetensors'));
   await expect(pull({})).rejects.toThrow(/vae\.safetensors cannot be read/);
 });

@@ -236,7 +236,7 @@ export const HttpManifest = z
       .string()
       .regex(
         /^MODEL_SERVER_[A-Z0-9_]+$/,
-        'must begin with MODEL_SERVER_, such as MODEL_SERVER_KEY, because the url gets its value',
+        'must begin with MODEL_SERVER_, such as MODEL_SERVER_KEY, because its value is sent to the url',
       )
       .optional()
       .describe('the environment variable that has the API key of the server'),

@@ -1,11 +1,11 @@
 import type { PreparedView } from './prepared-view.js';
 import { type Registration, register } from './register.js';
 
-// Notices photos that do not show the same object: without such a photo, the others fit far better. Of 24 sets of four
-// photos with one of another object, the limit finds 20, and it leaves out photos of 2 of 24 right sets. Of second
-// fronts given as the back, it finds 10.
+// Finds photos that do not show the same object: without such a photo, the others fit far better. Of 24 sets of four
+// photos with one of another object, the limit finds 20. In 2 of 24 sets without such a photo, it leaves out photos. If
+// the front is also given as the back, it finds 10 of 24.
 
-/** A photo fits if the cost for each ordered pair of views is at most this, plus a multiple of that without it. */
+/** A photo fits if the mean cost per ordered pair of views is at most this, plus a multiple of that without it. */
 const fittingCost = 4;
 const costOfOthers = 1.5;
 

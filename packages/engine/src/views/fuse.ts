@@ -3,7 +3,6 @@ import { clamp, sampleSquare, smoothMin } from '../base/interpolation.js';
 import type { DensityField } from '../field/density-field.js';
 import { sampleFront } from '../field/front-depth.js';
 import { type CorrectedView, correctionAt } from './give-way.js';
-
 import { mapSize, newSample, sampleMap, sampleOutline } from './map.js';
 import { reliefDepth, seePoint } from './view-camera.js';
 
@@ -25,7 +24,7 @@ const frontFavor = 4;
 const minFrontWeight = 0.1;
 /** Softens the weight of a guess by its distance behind the front. */
 const guessReach = 0.03;
-/** Views that give way by this have half their weight. */
+/** A view that gives way by this much has half its weight, in units of space. */
 const halfWeightLeeway = 0.02;
 /** Steps behind a front that are occupied in any case. */
 const minSteps = 2.25;

@@ -7,7 +7,7 @@ import { rotationOf, type ViewCamera } from './view-camera.js';
 
 const degree = Math.PI / 180;
 
-/** A view of a shape from an angle in degrees, at a camera that is turned by another one. */
+/** A view of a shape from an angle in degrees, from a camera that is turned by another angle. */
 function viewOf(shape: Shape, side: 'front' | 'left', yaw: number, foundYaw: number) {
   const { cutout, photoWidth, prediction } = take(shape, side, yaw, 0);
   const relief = { reliefOffset: 0, reliefScale: 1, tiltU: 0, tiltV: 0 };

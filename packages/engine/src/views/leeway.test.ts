@@ -12,7 +12,7 @@ const table = union(
   (x, y, z) => Math.min(0.03 - Math.abs(x - 0.3), 0.3 - Math.abs(y + 0.1), 0.03 - Math.abs(z)),
 );
 
-/** A view of the table, at a camera that is off by `y` in its own frame. */
+/** A view of the table, from a camera that is off by `y` in its own frame. */
 function viewAt(side: 'front' | 'left', yawDegrees: number, y: number): FusedView {
   const { cutout, photoWidth, prediction } = take(table, side, yawDegrees, 0);
   const rotation = rotationOf((yawDegrees * Math.PI) / 180, 0, 0);

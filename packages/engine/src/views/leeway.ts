@@ -6,19 +6,19 @@ import { pointOnRay, reliefDepth } from './view-camera.js';
 // The front of a model must not be worse than with one photo. Where cameras are off, or networks disagree, the other
 // photos carve away what the front photo shows, above all thin parts such as legs and handles. Every ray inside the
 // front photo's outline hits the object near the depth that the network predicts there. Where it misses the fused
-// shape, the other photos give way: their outlines and fronts by a distance, and their guesses by weight. While rays
-// miss, they give way more, until the front photo decides alone.
+// shape, the other photos give way: their outlines and fronts by a distance, and their guesses by weight. As long as
+// rays miss, they give way more, until the front photo decides alone.
 
 /** Rays this far inside the outline must hit, in units of the frame. The edge itself is rounded. */
 const minInset = 0.001;
 /** Depths at which a ray is tried, from before the predicted front to behind it, in units of space. */
 const depthStep = 0.012;
 const [firstStep, lastStep] = [-8, 20];
-/** A ray hits if it is inside at so many depths in a row: less is too thin for the grid. */
+/** A ray hits if it is inside at this many depths in a row: less is too thin for the grid. */
 const minRun = 3;
-/** The first leeway, in units of space, by what it grows, and how often. */
+/** The first leeway, in units of space, the factor by which it grows, and the number of rounds. */
 const [firstLeeway, growth, rounds] = [0.012, 2, 5];
-/** Rays around a ray get leeway, too, the less, the farther they are, so that a part stays in one piece. */
+/** Rays up to this many pixels away get leeway, too, less with distance, so that a part stays in one piece. */
 const around = 5;
 
 /**

@@ -7,12 +7,12 @@ import { reliefPoints, rimRays } from './rays.js';
 import type { ViewCamera } from './view-camera.js';
 
 // Finds the cameras of several photos of one object from the sides that their labels name. The cost has many valleys, so
-// the search starts at several turns of the other photos, with few points and wide limits, and refines the best. Outlines
-// count most; see pair-cost.ts.
+// the search starts at several turns of the other photos, with few points and wide limits, and refines the best.
+// Outlines count most; see pair-cost.ts.
 
 const degree = Math.PI / 180;
 
-/** Turns of all other photos against the front at which the search starts. */
+/** Turns of all other photos relative to the front, at which the search starts. */
 const startTurns = [0, -12, 12].map((degrees) => degrees * degree);
 
 /** Points in each relief and rays in each outline. */
@@ -30,7 +30,7 @@ const firstFrontSpread = 0.025;
 const spreadOfViolation = 8;
 const [minFrontSpread, maxFrontSpread] = [0.008, 0.03];
 
-/** Each view, or all but the front, may be in a wrong valley, and is turned by this to find a better one. */
+/** One view, or all but the front, may be in a wrong valley, and is turned by this to find a better one. */
 const valleyTurn = 13 * degree;
 /** A turned view is kept if it lowers the cost by this. */
 const minGain = 0.3;
@@ -44,7 +44,7 @@ const minProgress = 1e-3;
 
 export interface Registration {
   readonly cameras: readonly ViewCamera[];
-  /** Grows with the distances by which views disagree; see `fits`. */
+  /** Grows with the distances by which views disagree; see fitting-views.ts. */
   readonly cost: number;
   /** The mean distance by which fronts are outside other views, in units of space. */
   readonly violation: number;
@@ -65,7 +65,7 @@ export function register(views: readonly PreparedView[], yaws: readonly number[]
   const asLabeled = search(roughRays, yaws);
   signal?.throwIfAborted();
   const best = refine(views, asLabeled, signal);
-  // Half of all people take left for right. Of symmetric objects, both ways fit, and the labels count.
+  // Half of all people confuse left and right. For symmetric objects, both ways fit, and the labels decide.
   const exchanged = yaws.map((yaw) => (Math.abs(yaw) > 3 ? yaw : -yaw));
   if (exchanged.every((yaw, i) => yaw === yaws[i])) return best;
   const others = search(roughRays, exchanged);
@@ -101,7 +101,7 @@ function search(rays: readonly ViewRays[], yaws: readonly number[]): Search {
   return { priors, roughCost, first };
 }
 
-/** Turns a view, or all others for that of the front, whose yaw is fixed. */
+/** Turns a view. The front's yaw is fixed, so all other views are turned instead. */
 const turned = (parameters: Float64Array, view: number, turn: number): Float64Array =>
   parameters.map((value, k) => {
     const isTurned = view === 0 ? k >= perView : Math.floor(k / perView) === view;

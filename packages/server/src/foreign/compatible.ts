@@ -58,7 +58,7 @@ function imageUrl(image: string): string {
   return `data:image/${sniffFileType(Buffer.from(image.slice(0, 1_024), 'base64')) ?? 'png'};base64,${image}`;
 }
 
-/** Returns the routes of other servers for local models: docs/compatible-route.md. */
+/** Returns the routes that other servers for local models have: docs/compatible-route.md. */
 export const compatibleRoutes = (services: Dependencies): readonly RouteGroup<'key'>[] => [
   // Without a version it is LocalAI's path, whose responses are JSON unless asked otherwise.
   {
@@ -70,8 +70,8 @@ export const compatibleRoutes = (services: Dependencies): readonly RouteGroup<'k
 ];
 
 /**
- * A request creates a job as `/v1/jobs` does, with the same limits and errors, and is answered when the job is finished.
- * If the connection ends, the job continues, and the account's list has its model.
+ * A request creates a job as `/v1/jobs` does, with the same limits and errors. The response follows when the job is
+ * finished. If the connection ends first, the job continues, and the account's list has its model.
  */
 function generationRoutes(services: Dependencies): Router {
   const { db } = services;

@@ -81,7 +81,7 @@ export interface ActiveJob {
 export interface Opening {
   /** Names what holds the job's lease. */
   readonly holder: string;
-  /** Returns why the stage still cannot work. Undefined if only a job shows that. */
+  /** Returns why the stage still cannot work. Not set if only a job can show that. */
   readonly probe?: (() => Promise<Error | undefined>) | undefined;
   claim(): Promise<ClaimedJob | undefined>;
   work(held: ActiveJob): Promise<void>;
@@ -99,10 +99,10 @@ export const aboutJob = ({ id, label, attempt, trace_id }: ClaimedJob) => ({
 const isFetchable = (error: unknown, job: ClaimedJob): boolean =>
   error instanceof UnreadableImageError && error.isMissing && imageUrlsOf(job)[error.side] !== undefined;
 
-/** Tells a client why a job failed that has waited for `maxOutageMs`. Details may name addresses. */
+/** Tells clients why a job failed after it waited for `maxOutageMs`. It has no details, which may name addresses. */
 const outageForClients = 'For a day, the service had no working storage or model server for the job';
 
-/** Returns the log message for a failure of one job that will pass. Undefined for other failures. */
+/** Returns the log message for a temporary failure of one job. Undefined for other failures. */
 function temporaryFailure(error: unknown, job: ClaimedJob): string | undefined {
   if (job.waitedMs >= unreadableInputMs) return undefined;
   if (isFetchable(error, job)) return 'the prepared image is missing; the job is prepared again from its URL';

@@ -121,7 +121,7 @@ export class Inference {
     if (forgotten !== undefined) await files.limit('removing an input', inputs.remove(forgotten));
   }
 
-  /** Has the model made, and meanwhile notes the job's stage and progress. */
+  /** Makes the model with the runner, and records the job's stage and progress meanwhile. */
   async #make(held: ActiveJob, runner: Runner, photos: readonly SidePhoto[]): Promise<Made> {
     const { config, observer } = this.#context;
     const { resolution, maxTriangles, textureSize } = config;

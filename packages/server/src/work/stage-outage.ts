@@ -55,12 +55,12 @@ export class StageOutage {
     return this.#reason === undefined || this.#isReady;
   }
 
-  /** A job was claimed. During an outage, the next one is claimed after a longer pause. */
+  /** Records that a job was claimed. During an outage, the next one is claimed after a longer pause. */
   claimed(): void {
     if (this.#isReady) this.#pause();
   }
 
-  /** @param reason for the log, without details that change */
+  /** Starts or continues an outage. @param reason for the log, without details that change */
   failed(reason: string, details: object = {}): void {
     if (reason !== this.#reason) this.#log.error({ stage: this.#stage, ...details }, `${reason}; jobs wait`);
     if (this.#reason === undefined) this.#since = performance.now();
@@ -70,7 +70,7 @@ export class StageOutage {
     if (!isPause) this.#pause();
   }
 
-  /** A job was worked on to its end, or failed for a reason of its own. */
+  /** Ends the outage, because a job was finished, or failed for a reason of its own. */
   succeeded(): void {
     if (this.#reason !== undefined) this.#log.info({ stage: this.#stage }, 'jobs continue after an outage');
     this.#reason = undefined;

@@ -3,7 +3,7 @@ import type { Tables } from '../../data/db/tables.js';
 import { storable } from '../postgres/connections.js';
 import { type CopiedTable, copiedTables, type Row, type Source } from './source.js';
 
-/** A batch is sent as one parameter, which is in memory a few times over. */
+/** Rows in a batch. It is sent as one parameter, of which memory holds a few copies. */
 const batchSize = 1_000;
 
 /**
@@ -30,7 +30,7 @@ export async function copyTable(
 const asStored = (row: Row): Row =>
   Object.fromEntries(Object.entries(row).map(([name, value]) => [name, storable(value) as Row[string]]));
 
-/** Has one JSON parameter: PostgreSQL allows 65,535, and building a statement with that many takes longer than running it. */
+/** Passes the rows as one JSON parameter: PostgreSQL allows 65,535, and a statement with that many is slow to build. */
 async function insert(target: Transaction<Tables>, table: CopiedTable, rows: readonly Row[]): Promise<void> {
   const names = sql.join(Object.keys(rows[0]!).map((name) => sql.ref(name)));
   await sql`

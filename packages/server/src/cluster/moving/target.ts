@@ -38,7 +38,7 @@ async function filledTables(db: Queryable): Promise<string[]> {
   return filled;
 }
 
-/** Stores the server keys with `keep`, or else only the fingerprint of the current one. An empty database may have others. */
+/** Replaces the server keys by these if `keep`, or else only by the fingerprint of the current one. */
 export async function storeServerKeys(trx: Queryable, serverKeys: ServerKeys, keep: boolean): Promise<void> {
   const tables = withSharedTables(trx);
   await tables.deleteFrom('server_key').execute();

@@ -137,7 +137,7 @@ export interface RunnerRow {
   device: string;
   /** Name of the graphics adapter, if any. */
   adapter: string | null;
-  /** Since when its machine claims no jobs because of an outage; null if it does. See work/stage-outage.ts. */
+  /** When its machine stopped claiming jobs because of an outage, or null. See work/stage-outage.ts. */
   paused_since: number | null;
   started_at: number;
   heartbeat_at: number;

@@ -9,9 +9,9 @@ import { advance, type Lease, maxAttempts } from './lifecycle.js';
 import type { StageTimes } from './stage-times.js';
 
 // Gives jobs to processes. A claim takes the first job in queue order with one statement, which writes a lease into its
-// row, so two processes never get the same job. Its stage starts in the same transaction. If a process crashes, its jobs
-// can be claimed again when their leases expire. The queue is the table itself, read through a partial index of the
-// waiting jobs: with a million of them, a claim takes about 4 ms on SQLite and PostgreSQL. The price is that idle
+// row, so two processes never get the same job. Its stage starts in the same transaction. If a process crashes, its
+// jobs can be claimed again when their leases expire. The queue is the table itself, read through a partial index of
+// the waiting jobs: with a million of them, a claim takes about 4 ms on SQLite and PostgreSQL. The price is that idle
 // processes poll; the process that creates a job wakes them, so they seldom find it late.
 
 export interface Claim {

@@ -15,7 +15,7 @@ export interface DeliveryTimes {
   now: Time;
   /** Length of a lease, which is longer than a delivery can take. */
   leaseMs: number;
-  /** An event that is due later than this from now got its time while the clock was ahead, and is due, too. */
+  /** An event is also due if its time is further ahead than this: the clock was ahead when the time was set. */
   maxDelayMs: number;
 }
 

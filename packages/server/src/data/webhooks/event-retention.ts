@@ -72,7 +72,7 @@ export async function expireEvents(db: Db, now: number): Promise<void> {
   const endpoints = await db.selectFrom('webhook_endpoints').select('account_id').execute();
   for (const { account_id } of endpoints) {
     await waitingDeliveries(db, account_id)
-      .set({ state: 'dead', ended_at: now, failure: 'the receiver did not take it for three days' })
+      .set({ state: 'dead', ended_at: now, failure: 'the receiver did not accept it for three days' })
       .where('due_at', '<', now - maxOverdueMs)
       .execute();
   }

@@ -17,7 +17,7 @@ const fullFolder = (cause?: unknown) =>
 
 /** Temporary folders for the files of a model server, each of which takes up to 512 MiB. */
 export class ModelFolders {
-  /** The space that there was when a model did not fit. */
+  /** The free space when a model last did not fit. */
   #tooFewBytes = -mebibyte;
 
   constructor(readonly freeBytes = measureFree) {}
@@ -39,7 +39,7 @@ export class ModelFolders {
     }
   }
 
-  /** After a model did not fit, another one would be made in vain until there is more space. */
+  /** After a model did not fit, returns a problem until there is more space, because another would not fit either. */
   async problem(): Promise<TemporaryFailure | undefined> {
     return (await this.freeBytes()) > this.#tooFewBytes + mebibyte ? undefined : fullFolder();
   }
@@ -51,7 +51,7 @@ export async function removeLeftFolders(): Promise<void> {
   for (const name of (await readdir(tmpdir())).filter((one) => one.startsWith(prefix))) {
     const folder = join(tmpdir(), name);
     const pid = Number.parseInt(name.slice(prefix.length), 10);
-    // In a container, processes have the same ids after each start.
+    // In a container, a restarted process often gets the same id.
     const isLeft = pid === process.pid ? (await stat(folder)).ctimeMs < startedAt : !isRunning(pid);
     if (isLeft) await rm(folder, { recursive: true, force: true });
   }

@@ -87,7 +87,7 @@ export class ModelServer implements ModelMaker {
   }
 
   /**
-   * Sends a request without a photo, which no server makes a model from. Returns a sentence for the operator if the server
+   * Sends a request without a photo, so the server makes no model. Returns an error for the operator if the server
    * cannot be used, for example because its address is wrong, or if its models do not fit into the temporary folder.
    */
   async probe(): Promise<Error | undefined> {
@@ -100,7 +100,7 @@ export class ModelServer implements ModelMaker {
       if (error instanceof RefusedRequest) {
         return isUnsuitable(error.status) ? new Error(error.forOperator) : undefined;
       }
-      // It may be making a model for another client, and take photos after that.
+      // It may be making a model for another client, and accept photos after that.
       if (signal.aborted) return new Error(`${this.#name} does not respond`);
       const cause = this.#explained(error);
       return cause instanceof TemporaryFailure
@@ -266,7 +266,7 @@ export class ModelServer implements ModelMaker {
     return process.env[keyVariable] ? `. Check the key in ${keyVariable}` : `. ${keyVariable} is not set`;
   }
 
-  /** Streams a response to a file. Never pauses, for the same reason as `readBody`, so a slow disk takes memory. */
+  /** Streams a response to a file. Never pauses, as `readBody`, so memory holds what a slow disk has not written. */
   async #save({ headers, body }: Dispatcher.ResponseData, path: string): Promise<void> {
     const { maxBytes = maxReceivedBytes } = this.#options;
     // Destroying the body emits an error. The cause is already reported.
@@ -322,9 +322,9 @@ async function urlIn(file: string): Promise<string | undefined> {
   return (!b64_json && url) || undefined;
 }
 
-/** Returns the maker for a bundle of the kind `http`, after the folders of processes that were killed are removed. */
+/** Returns the maker for a bundle of the kind `http`. Removes the folders of killed processes first. */
 export async function openModelServer(settings: ModelServerSettings, log: Logger): Promise<ModelMaker> {
-  // They are not worth a failed start.
+  // A folder that cannot be removed must not prevent the start.
   await removeLeftFolders().catch((error: unknown) => log.warn({ err: error }, 'cannot remove old temporary folders'));
   return new ModelServer(settings);
 }

@@ -11,7 +11,7 @@ interface Action {
   usd?: number;
 }
 
-/** Logs what the operator did by a request, and from where. Members act on their own account, which is not logged. */
+/** Logs what the operator did with a request, and from where. Members act on their own account, which is not logged. */
 export function logAction(log: Logger, response: Response, action: Action): void {
   if (identityOf(response).role !== 'operator') return;
   log.info({ ...action, from: originOf(response.req) }, 'operator action');

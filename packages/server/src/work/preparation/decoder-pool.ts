@@ -134,7 +134,7 @@ const isKill = (name: 'SIGKILL' | 'SIGTERM', { code, signal }: ExitError): boole
 /** Decoder processes with the same limits. Accounts take turns, and an account's images wait in order of arrival. */
 class Lane {
   readonly #decoders = new Map<Decoder, NodeJS.Timeout | undefined>();
-  /** Whose images a process has decoded. If one has taken it over, it must not get those of others. */
+  /** The account whose images a process decodes. If one took it over, it must not get images of other accounts. */
   readonly #accounts = new WeakMap<Decoder, string>();
   readonly #places: Shares;
 

@@ -60,10 +60,10 @@ describe('a remote image', () => {
 
   test.each([401, 403])('that its host refuses with HTTP %i fails with advice', async (status) => {
     const url = await site((_request, response) => response.writeHead(status).end());
-    await expect(get(url)).rejects.toThrow(`HTTP ${status}. Its host refuses programs, or the URL has expired.`);
+    await expect(get(url)).rejects.toThrow(`HTTP ${status}. Its host blocks bots, or the URL has expired.`);
   });
 
-  test('is not fetched from a host with a certificate of an unknown authority, and the message says what helps', async () => {
+  test('is not fetched from a host with an unknown certificate authority, and the error says what helps', async () => {
     const { cert, key } = await makePrivateCa();
     const server = createServer({ cert, key }).listen(0, '127.0.0.1');
     onTestFinished(() => void server.close());

@@ -10,7 +10,7 @@ const redirects = new Set([301, 302, 303, 307, 308]);
 
 const mib = (bytes: number) => `${Math.round(bytes / 1024 / 1024)} MiB`;
 const fetchFailed = (message: string, cause?: unknown) => new JobFailure('image_fetch_failed', message, { cause });
-const refusedAdvice = '. Its host refuses programs, or the URL has expired. Download the image and send the file';
+const refusedAdvice = '. Its host blocks bots, or the URL has expired. Download the image and send the file';
 const tooLarge = () =>
   new JobFailure('image_too_large', `The image at the URL is larger than ${mib(limits.remoteImageBytes)}`);
 
