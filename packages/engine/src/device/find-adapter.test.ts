@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { isSoftware, vulkanAdapter } from './adapter.js';
 import { explain, findAdapter } from './find-adapter.js';
 
@@ -102,11 +102,10 @@ test('a provider that the runtime was built without is refused without a probe',
 test.runIf(process.platform === 'linux' && process.arch === 'x64')(
   'without a Vulkan driver, the message says to install one',
   async () => {
-    const before = { ...process.env };
-    process.env.VK_DRIVER_FILES = '/nowhere.json';
-    process.env.VK_ICD_FILENAMES = '/nowhere.json';
+    vi.stubEnv('VK_DRIVER_FILES', '/nowhere.json');
+    vi.stubEnv('VK_ICD_FILENAMES', '/nowhere.json');
     const found = await findAdapter('webgpu');
-    process.env = before;
+    vi.unstubAllEnvs();
     expect(found).toEqual({ problem: expect.stringMatching(/Vulkan (driver|loader).*docs\/devices\.md/) });
   },
 );

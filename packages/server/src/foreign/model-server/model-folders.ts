@@ -7,24 +7,24 @@ import { TemporaryFailure } from '../../work/stage-failures.js';
 const mebibyte = 1024 ** 2;
 const prefix = 'gen3d-model-';
 
-const measureFree = async () => {
-  const { bavail, bsize } = await statfs(tmpdir());
-  return bavail * bsize;
-};
-
-const fullFolder = (cause?: unknown) =>
-  new TemporaryFailure(`the temporary folder ${tmpdir()} has no space for a model`, { cause });
+const isFull = (folder: string, cause?: unknown) =>
+  new TemporaryFailure(`the temporary folder ${folder} has no space for a model`, { cause });
 
 /** Temporary folders for the files of a model server, each of which takes up to 512 MiB. */
 export class ModelFolders {
   /** The free space when a model last did not fit. */
   #tooFewBytes = -mebibyte;
 
-  constructor(readonly freeBytes = measureFree) {}
+  constructor(readonly parent = tmpdir()) {}
+
+  async freeBytes(): Promise<number> {
+    const { bavail, bsize } = await statfs(this.parent);
+    return bavail * bsize;
+  }
 
   /** Removes the folder after `work`. @throws {TemporaryFailure} if a file does not fit */
   async use<T>(work: (folder: string) => Promise<T>): Promise<T> {
-    const folder = await mkdtemp(join(tmpdir(), `${prefix}${process.pid}-`));
+    const folder = await mkdtemp(join(this.parent, `${prefix}${process.pid}-`));
     const remove = () => rm(folder, { recursive: true, force: true });
     try {
       return await work(folder);
@@ -33,7 +33,7 @@ export class ModelFolders {
       if (!isDiskFull(error) && !errorMessage(error).startsWith('ENOSPC')) throw error;
       await remove();
       this.#tooFewBytes = await this.freeBytes();
-      throw fullFolder(error);
+      throw isFull(this.parent, error);
     } finally {
       await remove();
     }
@@ -41,15 +41,15 @@ export class ModelFolders {
 
   /** After a model did not fit, returns a problem until there is more space, because another would not fit either. */
   async problem(): Promise<TemporaryFailure | undefined> {
-    return (await this.freeBytes()) > this.#tooFewBytes + mebibyte ? undefined : fullFolder();
+    return (await this.freeBytes()) > this.#tooFewBytes + mebibyte ? undefined : isFull(this.parent);
   }
 }
 
 /** Removes the folders of processes that were killed. */
-export async function removeLeftFolders(): Promise<void> {
+export async function removeLeftFolders(parent = tmpdir()): Promise<void> {
   const startedAt = Date.now() - 1_000 * process.uptime();
-  for (const name of (await readdir(tmpdir())).filter((one) => one.startsWith(prefix))) {
-    const folder = join(tmpdir(), name);
+  for (const name of (await readdir(parent)).filter((one) => one.startsWith(prefix))) {
+    const folder = join(parent, name);
     const pid = Number.parseInt(name.slice(prefix.length), 10);
     // In a container, a restarted process often gets the same id.
     const isLeft = pid === process.pid ? (await stat(folder)).ctimeMs < startedAt : !isRunning(pid);
