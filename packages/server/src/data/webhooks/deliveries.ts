@@ -81,6 +81,8 @@ export async function claimDeliveries(
         .select('event_id')
         .where('event_id', 'in', eventIds)
         .where(sql<boolean>`${isFree(times)} and (due_at <= ${now} or due_at > ${after(now, maxDelayMs)})`)
+        // An attempt that failed since `nextDue` may have paused the endpoint.
+        .where(sql<boolean>`not ${isPaused('deliveries.account_id', now)}`)
         // Skipping locked rows avoids deadlocks between processes that lock them in different orders.
         .$call(forUpdateSkipLocked(db)),
     )
