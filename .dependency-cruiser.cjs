@@ -115,13 +115,14 @@ module.exports = {
       'server-context',
       ['serve', 'admin'],
       ['cluster', 'foreign'],
+      'store-edges',
       'edges',
       'index',
     ]),
     {
       name: `${server}: core does not import edges`,
       severity: 'error',
-      from: { path: `^${server}/`, pathNot: [tests, `^${server}/(cluster/|foreign/|(edges|index)\\.ts$)`] },
+      from: { path: `^${server}/`, pathNot: [tests, `^${server}/(cluster/|foreign/|(store-edges|edges|index)\\.ts$)`] },
       to: { path: `^${server}/(cluster|foreign)/` },
     },
     {
