@@ -147,7 +147,6 @@ describe('a machine that loses its database and bucket during a lease', () => {
     holder.join();
     await until(async () => holder.server.timesLogged(lostTheLease) === 1, 90_000);
     await expectOneResult(id, done);
-    expect(hasStored()).toBe(false);
   });
 
   test('after storing its model cannot finish the job with it, even if the other machine is not done yet', {
