@@ -1,4 +1,4 @@
-import { mapSize, newSample, sampleMap, sampleOutline } from './map.js';
+import { centerOf, mapSize, newSample, sampleMap, sampleOutline } from './map.js';
 import type { PreparedView } from './prepared-view.js';
 import { pointOnRay, reliefDepth, seePoint, type ViewCamera } from './view-camera.js';
 
@@ -84,7 +84,7 @@ function disagreements(placed: readonly PlacedView[], bends: readonly Float32Arr
     for (let pixel = 0; pixel < mapSize * mapSize; pixel++) {
       const [x, y] = [pixel % mapSize, Math.floor(pixel / mapSize)];
       if (x % pixelStep !== 1 || y % pixelStep !== 1 || from.view.outline[pixel]! <= 0.004) continue;
-      const [u, v] = [((x + 0.5) / mapSize) * 2 - 1, ((y + 0.5) / mapSize) * 2 - 1];
+      const [u, v] = [centerOf(x, mapSize), centerOf(y, mapSize)];
       const z = reliefDepth(from.camera, from.view.front[pixel]!, u, v) + bendAt(bends[i]!, u, v);
       pointOnRay(from.camera, u, v, z, here);
       pointOnRay(from.camera, u, v, z + probe, ahead);

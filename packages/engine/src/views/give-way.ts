@@ -1,5 +1,5 @@
 import type { PlacedView } from './bend.js';
-import { mapSize, newSample, sampleMap, sampleOutline } from './map.js';
+import { centerOf, mapSize, newSample, sampleMap, sampleOutline } from './map.js';
 import { pointOnRay, reliefDepth, seePoint } from './view-camera.js';
 
 // A front that is too far back carves away what another photo's outline shows: ears, tails, legs. Every ray inside an
@@ -57,8 +57,8 @@ function movesOf(views: readonly CorrectedView[]): Moves[] {
   const point = new Float64Array(3);
   for (const { view, camera, correction } of views) {
     for (let ray = 0; ray < raysAcross * raysAcross; ray++) {
-      const u = (((ray % raysAcross) + 0.5) / raysAcross) * 2 - 1;
-      const v = ((Math.floor(ray / raysAcross) + 0.5) / raysAcross) * 2 - 1;
+      const u = centerOf(ray % raysAcross, raysAcross);
+      const v = centerOf(Math.floor(ray / raysAcross), raysAcross);
       sampleOutline(view.outline, mapSize, u, v, sample);
       if (sample.value < minInset) continue;
       const worstAt = (z: number) => {

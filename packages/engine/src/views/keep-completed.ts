@@ -5,7 +5,7 @@ import { sampleGrid } from '../field/sample-grid.js';
 import { depthMap } from '../render/rasterize.js';
 import { marchingCubes } from '../surface/marching-cubes.js';
 import { viewOf } from '../texture/bake-views.js';
-import { mapSize, newSample, sampleOutline } from './map.js';
+import { centerOf, mapSize, newSample, sampleOutline } from './map.js';
 import type { PreparedView } from './prepared-view.js';
 import { multiply, rotationOf, type ViewCamera } from './view-camera.js';
 
@@ -72,8 +72,8 @@ function overlapOf(mesh: TriangleMesh, camera: ViewCamera, { outline }: Prepared
   const { depth } = depthMap(mesh, viewOf(camera, pixelsAcross));
   let [both, either] = [0, 0];
   for (let i = 0; i < depth.length; i++) {
-    const u = (((i % pixelsAcross) + 0.5) / pixelsAcross) * 2 - 1;
-    const v = ((Math.floor(i / pixelsAcross) + 0.5) / pixelsAcross) * 2 - 1;
+    const u = centerOf(i % pixelsAcross, pixelsAcross);
+    const v = centerOf(Math.floor(i / pixelsAcross), pixelsAcross);
     sampleOutline(outline, mapSize, u, v, sample);
     const isShown = sample.value > 0;
     const isSolid = depth[i]! < Infinity;

@@ -1,6 +1,6 @@
-import { type FusedView, fusedDensity } from './fuse.js';
+import { type FusedDensity, type FusedView, fusedDensity } from './fuse.js';
 import { correctionAt, correctionSize } from './give-way.js';
-import { mapSize, newSample, sampleMap, sampleOutline } from './map.js';
+import { centerOf, mapSize, newSample, sampleMap, sampleOutline } from './map.js';
 import { pointOnRay, reliefDepth } from './view-camera.js';
 
 // The front of a model must not be worse than with one photo. Where cameras are off, or networks disagree, the other
@@ -50,8 +50,8 @@ function raysOf({ view, camera, correction }: FusedView): Ray[] {
   const sample = newSample();
   const rays: Ray[] = [];
   for (let pixel = 0; pixel < correction.length; pixel++) {
-    const u = positionOf(pixel % correctionSize);
-    const v = positionOf(Math.floor(pixel / correctionSize));
+    const u = centerOf(pixel % correctionSize, correctionSize);
+    const v = centerOf(Math.floor(pixel / correctionSize), correctionSize);
     sampleOutline(view.outline, mapSize, u, v, sample);
     if (sample.value < minInset) continue;
     sampleMap(view.front, mapSize, u, v, sample);
@@ -60,11 +60,9 @@ function raysOf({ view, camera, correction }: FusedView): Ray[] {
   return rays;
 }
 
-const positionOf = (index: number): number => ((index + 0.5) / correctionSize) * 2 - 1;
-
 const point = new Float64Array(3);
 
-function hits({ u, v, depth }: Ray, { camera }: FusedView, density: ReturnType<typeof fusedDensity>): boolean {
+function hits({ u, v, depth }: Ray, { camera }: FusedView, density: FusedDensity): boolean {
   let run = 0;
   for (let step = firstStep; step <= lastStep && run < minRun; step++) {
     pointOnRay(camera, u, v, depth - (step + 0.5) * depthStep, point);

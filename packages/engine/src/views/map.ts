@@ -3,6 +3,9 @@
 /** Pixels a side of the maps, as of the outline of one photo. */
 export { outlineSize as mapSize } from '../field/columns.js';
 
+/** Returns the position of the middle of a row or column, of which a map has `count`. */
+export const centerOf = (index: number, count: number): number => ((index + 0.5) / count) * 2 - 1;
+
 /** A map's value at a position, and its slopes along u and v. One is reused for all samples, which saves time. */
 export interface Sample {
   value: number;

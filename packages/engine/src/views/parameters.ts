@@ -1,4 +1,4 @@
-import { mapSize } from './map.js';
+import { centerOf, mapSize } from './map.js';
 import type { PreparedView } from './prepared-view.js';
 import { rotationOf, type ViewCamera } from './view-camera.js';
 
@@ -120,7 +120,7 @@ function heightOf({ front, back, outline, halfWidth, prediction }: PreparedView,
   const heights: number[] = [];
   for (let i = 0; i < outline.length; i += 5) {
     if (outline[i]! <= 0) continue;
-    const v = ((Math.floor(i / mapSize) + 0.5) / mapSize) * 2 - 1;
+    const v = centerOf(Math.floor(i / mapSize), mapSize);
     for (const z of [front[i]!, back[i]!]) {
       heights.push(cos * -v * halfWidth * (1 - z / distance) + sin * z);
     }

@@ -1,4 +1,4 @@
-import { mapSize, newSample, sampleMap } from './map.js';
+import { centerOf, mapSize, newSample, sampleMap } from './map.js';
 import { colorSize, type PreparedView } from './prepared-view.js';
 
 /** Points of a view's relief, spread evenly over it. */
@@ -33,8 +33,8 @@ const minInset = 0.008;
 const minWeight = 0.15;
 
 const positionOf = (pixel: number): [u: number, v: number] => [
-  (((pixel % mapSize) + 0.5) / mapSize) * 2 - 1,
-  ((Math.floor(pixel / mapSize) + 0.5) / mapSize) * 2 - 1,
+  centerOf(pixel % mapSize, mapSize),
+  centerOf(Math.floor(pixel / mapSize), mapSize),
 ];
 
 export function reliefPoints(view: PreparedView, count: number): ReliefPoints {

@@ -10,6 +10,7 @@ import { type FusedView, fusedField } from './fuse.js';
 import { correctionSize, giveWay } from './give-way.js';
 import { camerasOfCompleted } from './keep-completed.js';
 import { leewayOf } from './leeway.js';
+import { centerOf } from './map.js';
 import { type PreparedView, prepareView } from './prepared-view.js';
 import { multiply, transpose, type ViewCamera } from './view-camera.js';
 
@@ -95,8 +96,8 @@ const inFrontOf = (front: ViewCamera, camera: ViewCamera): ViewCamera => ({
 });
 
 const finer = (bend: Float32Array): Float32Array => {
-  const positionOf = (pixel: number) => ((pixel + 0.5) / correctionSize) * 2 - 1;
+  const at = (index: number) => centerOf(index, correctionSize);
   return Float32Array.from({ length: correctionSize * correctionSize }, (_, i) =>
-    bendAt(bend, positionOf(i % correctionSize), positionOf(Math.floor(i / correctionSize))),
+    bendAt(bend, at(i % correctionSize), at(Math.floor(i / correctionSize))),
   );
 };
