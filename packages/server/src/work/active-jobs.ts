@@ -320,6 +320,6 @@ export class ActiveJobs {
     for (const { job, abort } of all) {
       if (!kept.has(job.lease.token)) abort.abort(new LeaseLostError(job.id));
     }
-    if (withProgress) onEvent();
+    if (leases.some(({ reached }) => reached !== undefined)) onEvent();
   }
 }

@@ -1,5 +1,6 @@
 import { limits } from '@gen3d/schema';
 import { encodeTime } from 'ulid';
+import { nextTurn } from '../../base/next-turn.js';
 import { dayMs } from '../../base/time.js';
 import { quotas } from '../accounts/quotas.js';
 import { deleteInBatches } from '../db/bounds.js';
@@ -39,6 +40,7 @@ export async function limitEvents(db: Db, now: Time, max: number = quotas.events
     .where('last_event_at', '>', Date.now() - deliveryKeptMs)
     .execute();
   for (const { id } of accounts) {
+    await nextTurn();
     const in_ = (...states: DeliveryRow['state'][]) =>
       db.selectFrom('deliveries').where('account_id', '=', id).where('state', 'in', states);
     const newestBeyond = async (rows: ReturnType<typeof in_>, count: number) =>
@@ -71,6 +73,7 @@ export async function limitEvents(db: Db, now: Time, max: number = quotas.events
 export async function expireEvents(db: Db, now: number): Promise<void> {
   const endpoints = await db.selectFrom('webhook_endpoints').select('account_id').execute();
   for (const { account_id } of endpoints) {
+    await nextTurn();
     await waitingDeliveries(db, account_id)
       .set({ state: 'dead', ended_at: now, failure: 'the receiver did not accept it for three days' })
       .where('due_at', '<', now - maxOverdueMs)
