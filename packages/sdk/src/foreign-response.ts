@@ -12,7 +12,7 @@ import { codeOf, messageOf } from './realms.js';
 // Says what it means if something between this client and the server responds, or if nothing does: a proxy, a sign-in
 // page, another kind of server, TLS on one side only. All such sentences are here, each with what to do.
 
-/** What a status of a proxy means, with what to do. */
+/** Explains the statuses that proxies respond with, and says what to do. */
 const proxyProblems: Readonly<Record<number, string>> = {
   // The limit of gen3d's own server is in docs/contract.md.
   413: 'a proxy refuses requests of this size. Raise its limit to 8 MiB (in nginx: client_max_body_size 8m), or send a smaller image',

@@ -68,7 +68,7 @@ function requireAmount(usd: number): number {
   return toMicroUsd(usd);
 }
 
-/** What the functions of an `Admin` share. */
+/** The store and the settings, which the functions of an `Admin` share. */
 interface Opened extends Store {
   config: Config;
 }

@@ -18,7 +18,7 @@ import { requireNoForeignTables } from '../postgres/postgres.js';
 import { copyAssets, copyInputs, type FileCounts, noFiles, type StoredInput } from './copy-files.js';
 import { copyTable } from './copy-table.js';
 import { type CopiedTable, copiedTableNames, openSource, type Source } from './source.js';
-import { finishTables, isCopied, requireEmpty, storeServerKeys } from './target.js';
+import { isCopied, requireEmpty, storeServerKeys, updateStatistics } from './target.js';
 
 export interface Move {
   /** Settings of the SQLite installation's server. */
@@ -186,6 +186,6 @@ async function copyTables(
       `The copy is incomplete: ${counts.join(', ')}. Another process writes to the database. Stop it, then run this again`,
     );
   }
-  await finishTables(trx);
+  await updateStatistics(trx);
   return tables;
 }

@@ -49,7 +49,7 @@ export async function storeServerKeys(trx: Queryable, serverKeys: ServerKeys, ke
     .execute();
 }
 
-/** Updates the planner's statistics. */
-export async function finishTables(trx: Transaction<Tables>): Promise<void> {
+/** Updates the statistics of PostgreSQL's query planner, which know nothing of the copied rows. */
+export async function updateStatistics(trx: Transaction<Tables>): Promise<void> {
   for (const table of copiedTableNames) await sql`analyze ${sql.table(table)}`.execute(trx);
 }

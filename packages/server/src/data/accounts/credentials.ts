@@ -2,7 +2,7 @@ import type { Queryable } from '../db/database.js';
 import { currentTime } from '../db/time.js';
 import { isValidToken } from './dashboard-tokens.js';
 
-/** Admitted a long request: an API key, by its id, or a session of the dashboard, by its hash. */
+/** The API key, by its id, or the session of the dashboard, by its hash, that admitted a long request. */
 export interface Credential {
   kind: 'key' | 'session';
   id: string;

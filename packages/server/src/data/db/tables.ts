@@ -99,7 +99,7 @@ export interface Tables {
     paused_until: number | null;
     created_at: number;
   };
-  /** What has happened to the account's jobs, and pings; see webhooks/events.ts. */
+  /** Changes of the account's jobs, and pings; see webhooks/events.ts. */
   events: EventTable;
   /** The events to post to an endpoint; see webhooks/deliveries.ts. Deleting an event deletes its delivery. */
   deliveries: DeliveryTable;
