@@ -202,14 +202,15 @@ test('an account whose hosts never respond leaves half of the slots to others', 
 test('an inline image and an account that fetches nothing do not wait for silent hosts of four accounts', async () => {
   vi.useFakeTimers({ toFake: ['performance'] });
   onTestFinished(() => void vi.useRealTimers());
-  const { db, create, job, prepared, preparing } = await setUp();
-  const silentHost = await site(() => {});
+  const { db, create, job, prepared } = await setUp();
+  let silentRequests = 0;
+  const silentHost = await site(() => void silentRequests++);
   const url = await site((_request, response) => response.end(ballPhoto()));
   const hostile: string[] = [];
   for (const slots of [4, 6, 7, 8]) {
     const account = await newAccount(db);
     for (let count = 0; count < 5; count++) hostile.push(await create(silentHost, account));
-    await until(async () => (await preparing()).length === slots);
+    await until(async () => silentRequests === slots);
   }
   const fifth = await newAccount(db, 'fifth');
   await prepared(await create(ballPhoto(), fifth));
@@ -224,10 +225,11 @@ test('an inline image and an account that fetches nothing do not wait for silent
 test('a job whose fetch gives way at the last attempt fails, so no host keeps its job open', async () => {
   vi.useFakeTimers({ toFake: ['performance'] });
   onTestFinished(() => void vi.useRealTimers());
-  const { db, account, create, job, preparing } = await setUp({ slots: 1 });
-  const silentHost = await site(() => {});
+  const { db, account, create, job } = await setUp({ slots: 1 });
+  let silentRequests = 0;
+  const silentHost = await site(() => void silentRequests++);
   const id = await newJob(db, account, { prepared: 0, image_urls: JSON.stringify({ front: silentHost }), attempt: 2 });
-  await until(async () => (await preparing()).length === 1);
+  await until(async () => silentRequests === 1);
   vi.advanceTimersByTime(5_001);
   await create(silentHost, await newAccount(db, 'other'));
   await until(async () => (await job(id)).status !== 'PENDING');
