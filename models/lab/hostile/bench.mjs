@@ -2,7 +2,8 @@
 //
 //   node models/lab/bench.mjs hostile                                 five minutes of attack, on SQLite
 //   node models/lab/bench.mjs hostile --minutes 2 --database postgres
-//   node models/lab/bench.mjs hostile --reads 120                 instead, each authenticated GET at 50/s for 120 s
+//   node models/lab/bench.mjs hostile --plays 15                  instead, each authenticated request at 50/s for 15 s
+//   node models/lab/bench.mjs hostile --plays 15 --sync-ms 10       with a disk that takes 10 ms more per sync
 //   node models/lab/bench.mjs hostile --lines 100000              instead, as many different request lines, and then the metrics
 //
 // A, which is four accounts, submits 200 URLs of hosts that never respond, B 300 photos, C 20 images of 100 megapixels, D,
@@ -10,7 +11,7 @@
 // callers.mjs lists the other callers. E submits one photo every 30 s and is measured. Exits with 1 when a figure exceeds its limit.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -18,17 +19,18 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { quantile, row, sum } from '../../../scripts/bench/figures.mjs';
 import { nameOf, peakMemory, processTree, proportionalMemory } from '../../../scripts/bench/process-memory.mjs';
+import { slowDisk } from '../../../scripts/bench/slow-disk.mjs';
 import { buildSources } from '../../../scripts/bench/sources.mjs';
 import { Failed } from '../../../scripts/processes.mjs';
 import { demoPhotos, requireFrom } from '../../../scripts/repository.mjs';
 import { startThrowawayServer } from '../../../scripts/throwaway-server.mjs';
 import { largeImages } from './large-images.mjs';
+import { playPermitted, withLatency } from './permitted-requests.mjs';
 import { checkRecords } from './records.mjs';
 import { limits as lineLimits, playRequestLines } from './request-lines.mjs';
 import { call, portOf, serveImages } from './requests.mjs';
-import { seedJobs } from './searches.mjs';
+import { seededJobs, seedJobs } from './searches.mjs';
 import { silentNameServer } from './silent-name-server.mjs';
-import { playSlowReads, withLatency } from './slow-reads.mjs';
 
 /** @type {any} */
 const { sql } = requireFrom('server')('kysely');
@@ -71,8 +73,9 @@ export async function benchHostile(atEnd) {
     options: {
       minutes: { type: 'string', default: '5' },
       database: { type: 'string', default: 'sqlite' },
-      reads: { type: 'string' },
+      plays: { type: 'string' },
       only: { type: 'string' },
+      'sync-ms': { type: 'string', default: '0' },
       lines: { type: 'string' },
     },
   });
@@ -80,7 +83,14 @@ export async function benchHostile(atEnd) {
   if (!(minutes > 0)) throw new Failed('--minutes must be a number above 0');
   if (!['sqlite', 'postgres'].includes(values.database)) throw new Failed('--database must be sqlite or postgres');
   if (values.lines !== undefined) return benchLines(atEnd, Number(values.lines));
-  if (values.reads !== undefined) return benchReads(atEnd, values.database, Number(values.reads), values.only);
+  if (values.plays !== undefined) {
+    const [seconds, syncMs] = [Number(values.plays), Number(values['sync-ms'])];
+    return benchPlays(atEnd, values.database, {
+      seconds,
+      syncMs,
+      only: values.only === undefined ? undefined : new RegExp(values.only),
+    });
+  }
   await largeImages();
 
   const { server, accounts, receiver, names, openRecords } = await startAll(atEnd, values.database);
@@ -183,31 +193,38 @@ export async function benchHostile(atEnd) {
 }
 
 /**
- * Prints how fast a new client is served while members send each authenticated GET 50 times a second.
+ * Prints how fast a new client is served while members send each authenticated request 50 times a second.
  *
  * @param {import('../../../scripts/processes.mjs').AtEnd} atEnd
  * @param {string} databaseKind
- * @param {number} seconds of each play
- * @param {string} [only] a part of the path of the GETs to play
+ * @param {{ seconds: number, syncMs: number, only: RegExp | undefined }} settings `seconds` of each play,
+ *   `syncMs` by which a sync of the database takes longer, and `only`, which matches the requests to play
  */
-async function benchReads(atEnd, databaseKind, seconds, only) {
-  if (!(seconds > 0)) throw new Failed('--reads must be a number of seconds above 0');
+async function benchPlays(atEnd, databaseKind, { seconds, syncMs, only }) {
+  if (!(seconds > 0)) throw new Failed('--plays must be a number of seconds above 0');
+  if (!(syncMs >= 0)) throw new Failed('--sync-ms must be a number of milliseconds');
   const { open } = await buildSources(atEnd, 'server', {
     admin: 'src/admin.ts',
     config: 'src/config.ts',
-    edges: 'src/edges.ts',
+    storeEdges: 'src/store-edges.ts',
     open: 'test/open-database.ts',
     cluster: 'test/postgres/cluster.ts',
   });
-  const [{ openAdmin }, { loadConfig }, { edges }, { openDatabase }, { startCluster }] = await Promise.all(
-    ['admin', 'config', 'edges', 'open', 'cluster'].map(open),
+  const [{ openAdmin }, { loadConfig }, { storeEdges }, { openDatabase }, { startCluster }] = await Promise.all(
+    ['admin', 'config', 'storeEdges', 'open', 'cluster'].map(open),
   );
-  const cluster = databaseKind === 'postgres' ? await startCluster({ durable: true }) : undefined;
+  const folder = mkdtempSync(join(tmpdir(), 'gen3d-bench-hostile-'));
+  // PostgreSQL may run as another user.
+  chmodSync(folder, 0o755);
+  atEnd(() => rmSync(folder, { recursive: true, force: true }));
+  const slow = syncMs > 0 ? slowDisk(folder, syncMs) : {};
+  const cluster = databaseKind === 'postgres' ? await startCluster({ durable: true, env: slow }) : undefined;
   if (cluster) atEnd(() => void cluster.remove());
   const database = cluster ? await withLatency(cluster.url) : 'sqlite';
-  const server = await startThrowawayServer(atEnd, ['--workers', '0', '--compat', '--database', database]);
+  const flags = ['--bundle', 'inflate', '--compat', '--database', database];
+  const server = await startThrowawayServer(atEnd, flags, { env: cluster ? {} : slow });
   const admin = await openAdmin(
-    edges,
+    storeEdges,
     loadConfig({ dataDir: server.dataDir, database: cluster?.url ?? database }, {}, {}),
   );
   const members = [];
@@ -216,23 +233,24 @@ async function benchReads(atEnd, databaseKind, seconds, only) {
     const { api_key: key } = await admin.createKey(id);
     // Nothing makes its model, so the streams of its events stay open.
     const { body } = await call('POST', `${server.url}/v1/jobs`, key, { type: 'reserved', input: {} });
-    members.push({ id, key, job: body.job_id });
+    members.push({ id, key, job: body.job_id, finished: seededJobs(id, memberJobs) });
   }
   await admin.close();
   const db = openDatabase(cluster?.url ?? join(server.dataDir, 'gen3d.sqlite'), { withoutTimeout: true });
   for (const { id } of members.slice(0, 2))
     await seedJobs(db, id, memberJobs, "'photo ' || n || '.jpg'", { charged: true });
   await db.destroy();
-  console.log(`Each authenticated GET for ${seconds} s, ${databaseKind}${cluster ? ', 1 ms away' : ''}.\n`);
-  row('GET, members', 'new client: longest', 'refused or reset', 'members: statuses', '');
+  const disk = syncMs > 0 ? `, ${syncMs} ms more per sync` : '';
+  console.log(`Each authenticated request for ${seconds} s, ${databaseKind}${cluster ? ', 1 ms away' : ''}${disk}.\n`);
+  row('request, members', 'new client: longest', 'refused or reset', 'members: statuses', '');
   row('---', '--:', '--:', '---', '---');
-  for await (const play of playSlowReads(server.url, members.slice(0, 2), members[2], { seconds, only })) {
+  for await (const play of playPermitted(server.url, members.slice(0, 2), members[2], { seconds, only })) {
     const isMet = play.longestMs <= 1_000 && play.refused.length === 0;
     if (!isMet) process.exitCode = 1;
     const statuses = Object.entries(play.statuses).map(([status, count]) => `${status} ${count}`);
     const refused = `${play.refused.length} of ${play.requests}${play.refused.length > 0 ? `: ${[...new Set(play.refused)].join(', ')}` : ''}`;
     row(
-      `${play.path}, ${play.members}`,
+      `${play.request}, ${play.members}`,
       milliseconds(play.longestMs),
       refused,
       statuses.join(', '),
@@ -271,13 +289,13 @@ async function startAll(atEnd, databaseKind) {
   const { open } = await buildSources(atEnd, 'server', {
     admin: 'src/admin.ts',
     config: 'src/config.ts',
-    edges: 'src/edges.ts',
+    storeEdges: 'src/store-edges.ts',
     open: 'test/open-database.ts',
     privateCa: 'test/faults/private-ca.ts',
     cluster: 'test/postgres/cluster.ts',
   });
-  const [{ openAdmin }, { loadConfig }, { edges }, { openDatabase }, { makePrivateCa }, { startCluster }] =
-    await Promise.all(['admin', 'config', 'edges', 'open', 'privateCa', 'cluster'].map(open));
+  const [{ openAdmin }, { loadConfig }, { storeEdges }, { openDatabase }, { makePrivateCa }, { startCluster }] =
+    await Promise.all(['admin', 'config', 'storeEdges', 'open', 'privateCa', 'cluster'].map(open));
   const cluster = databaseKind === 'postgres' ? await startCluster({ durable: true }) : undefined;
   if (cluster) atEnd(() => void cluster.remove());
   const ca = await makePrivateCa();
@@ -291,7 +309,7 @@ async function startAll(atEnd, databaseKind) {
     env: { GEN3D_RATES: '{"bench":0.002}', GEN3D_INSTANCE: 'bench', NODE_EXTRA_CA_CERTS: caFile },
     ...(names && { enter: names.enter }),
   });
-  const admin = await openAdmin(edges, loadConfig({ dataDir: server.dataDir, database }, {}, {}));
+  const admin = await openAdmin(storeEdges, loadConfig({ dataDir: server.dataDir, database }, {}, {}));
   /** @type {Record<string, Account>} */
   const accounts = {};
   for (const name of accountNames) {

@@ -31,12 +31,12 @@ export async function benchSearches(atEnd) {
   const { open } = await buildSources(atEnd, 'server', {
     admin: 'src/admin.ts',
     config: 'src/config.ts',
-    edges: 'src/edges.ts',
+    storeEdges: 'src/store-edges.ts',
     open: 'test/open-database.ts',
     cluster: 'test/postgres/cluster.ts',
   });
-  const [{ openAdmin }, { loadConfig }, { edges }, { openDatabase }, { startCluster }] = await Promise.all(
-    ['admin', 'config', 'edges', 'open', 'cluster'].map(open),
+  const [{ openAdmin }, { loadConfig }, { storeEdges }, { openDatabase }, { startCluster }] = await Promise.all(
+    ['admin', 'config', 'storeEdges', 'open', 'cluster'].map(open),
   );
   const cluster = values.database === 'postgres' ? await startCluster({ durable: true }) : undefined;
   if (cluster) atEnd(() => void cluster.remove());
@@ -44,7 +44,7 @@ export async function benchSearches(atEnd) {
   // A larger burst than there are connections: an account may have as many requests in progress.
   const flags = ['--workers', '0', '--rate-limit', '1000000:1000', '--database', database];
   const server = await startThrowawayServer(atEnd, flags);
-  const admin = await openAdmin(edges, loadConfig({ dataDir: server.dataDir, database }, {}, {}));
+  const admin = await openAdmin(storeEdges, loadConfig({ dataDir: server.dataDir, database }, {}, {}));
   const { account_id: id } = await admin.createAccount('searcher', 10);
   const { api_key: searcherKey } = await admin.createKey(id);
   await admin.close();
@@ -84,6 +84,17 @@ export async function benchSearches(atEnd) {
   if (Math.max(...slowest) > readMs) throw new Failed(`The p99 of the reads is over ${readMs} ms`);
 }
 
+const firstSeeded = 10_000_000_000_000;
+
+/**
+ * The ids of the jobs that `seedJobs` inserts.
+ *
+ * @param {string} account
+ * @param {number} count
+ */
+export const seededJobs = (account, count) =>
+  Array.from({ length: count }, (_, index) => `01${account.slice(16)}${firstSeeded + 1 + index}`);
+
 /**
  * Inserts finished jobs of an account.
  *
@@ -91,11 +102,11 @@ export async function benchSearches(atEnd) {
  * @param {string} account
  * @param {number} count
  * @param {string} label an SQL expression of `n`
- * @param {{ charged?: boolean }} [options] `charged` inserts a charge and an event for each, too
+ * @param {{ charged?: boolean }} [options] `charged` inserts a charge and a dead letter for each, too
  */
 export async function seedJobs(db, account, count, label, { charged = false } = {}) {
   const batch = 100_000;
-  const id = `'01' || substr('${account}', 17) || cast(10000000000000 + n as text)`;
+  const id = `'01' || substr('${account}', 17) || cast(${firstSeeded} + n as text)`;
   const run = (/** @type {string} */ text) =>
     db.executeQuery({ sql: text, parameters: [], query: { kind: 'RawNode' } });
   for (let from = 0; from < count; from += batch) {
@@ -113,8 +124,11 @@ export async function seedJobs(db, account, count, label, { charged = false } = 
       insert into ledger (id, account_id, amount_microusd, kind, job_id, instance, inference_ms, created_at)
       ${numbers} select ${id}, '${account}', -1, 'charge', ${id}, 'bench', 1, ${Date.now()} from numbers`);
     await run(`
-      insert into job_events (event_id, account_id, job_id, status, progress, created_at)
-      ${numbers} select ${id}, '${account}', ${id}, 'SUCCEEDED', 100, ${Date.now()} from numbers`);
+      insert into events (event_id, account_id, event, job_id, status, progress, created_at)
+      ${numbers} select ${id}, '${account}', 'task.updated', ${id}, 'SUCCEEDED', 100, ${Date.now()} from numbers`);
+    await run(`
+      insert into deliveries (event_id, account_id, state, attempts, due_at, ended_at)
+      ${numbers} select ${id}, '${account}', 'dead', 8, 1, 1 from numbers`);
   }
   await run('analyze');
 }

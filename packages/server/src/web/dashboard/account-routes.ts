@@ -98,7 +98,8 @@ export function keyRoutes(services: Pick<Services, 'db' | 'keys' | 'log' | 'shar
   router.post('/', jsonBody(services), async (request, response) => {
     const { name } = validated(NewKey.safeParse(request.body));
     const { accountId } = callerOf(response);
-    const { keyId, apiKey } = await transaction(db, (trx) => keys.create(trx, accountId, currentTime(db), { name }));
+    const create = () => transaction(db, (trx) => keys.create(trx, accountId, currentTime(db), { name }));
+    const { keyId, apiKey } = await inTurn(shares.changes, accountId, response, create);
     logAction(log, response, { action: 'key create', accountId, keyId });
     sendJson(response, 201, { key_id: keyId, name, api_key: apiKey } satisfies CreatedKey);
   });
@@ -106,7 +107,8 @@ export function keyRoutes(services: Pick<Services, 'db' | 'keys' | 'log' | 'shar
   router.delete('/:id', async (request, response) => {
     const { id } = request.params;
     const { accountId } = callerOf(response);
-    if (!(await transaction(db, (trx) => revokeKey(trx, id, currentTime(db), accountId)))) throw noSuch('key');
+    const revoke = () => transaction(db, (trx) => revokeKey(trx, id, currentTime(db), accountId));
+    if (!(await inTurn(shares.changes, accountId, response, revoke))) throw noSuch('key');
     logAction(log, response, { action: 'key revoke', accountId, keyId: id });
     response.status(204).end();
   });

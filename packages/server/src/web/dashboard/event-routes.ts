@@ -40,9 +40,11 @@ export function eventRoutes({
 
   router.post('/:id/replay', async (request, response) => {
     const { id } = request.params;
-    const found = await findDelivery(db, callerOf(response).accountId, id);
+    const { accountId } = callerOf(response);
+    const found = await findDelivery(db, accountId, id);
     if (found?.state !== 'dead') throw noSuch('dead letter');
-    const replayed = await replayDeadLetters(db, { eventId: id }, currentTime(db));
+    const replay = () => replayDeadLetters(db, { eventId: id }, currentTime(db));
+    const replayed = await inTurn(shares.changes, accountId, response, replay);
     if (replayed === 0) throw new HttpError(409, 'not_configured', 'No webhook endpoint is configured; set one first');
     sendJson(response, 202, { queued: true });
   });

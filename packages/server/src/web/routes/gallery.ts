@@ -171,18 +171,20 @@ function addChanges(router: Router, services: Dependencies): void {
   });
 }
 
-function addSharing(router: Router, services: Presented): void {
-  const { db } = services;
+function addSharing(router: Router, services: Dependencies): void {
+  const { db, shares } = services;
   const { find } = presenter(services);
   router.route('/:id/share').put(refuseSandbox, async (request, response) => {
     const { accountId } = callerOf(response);
     const { id } = request.params;
-    if (!(await shareModel(db, accountId, id))) throw noSuch('model');
+    const share = () => shareModel(db, accountId, id);
+    if (!(await inTurn(shares.changes, accountId, response, share))) throw noSuch('model');
     sendJson(response, 200, await find(accountId, id));
   });
 
   router.route('/:id/share').delete(refuseSandbox, async (request, response) => {
-    await unshareModel(db, callerOf(response).accountId, request.params.id);
+    const { accountId } = callerOf(response);
+    await inTurn(shares.changes, accountId, response, () => unshareModel(db, accountId, request.params.id));
     response.status(204).end();
   });
 }

@@ -6,13 +6,14 @@ import {
   type WebhookEndpoint,
 } from '@gen3d/schema';
 import { endpointHealthHeaders } from '@gen3d/schema/rules';
-import { Router } from 'express';
+import { type Response, Router } from 'express';
 import { isAllowedTarget, literalAddress } from '../../base/net/address.js';
 import { currentTime } from '../../data/db/time.js';
 import { recordPing } from '../../data/webhooks/events.js';
 import { HttpError, sendJson, validated } from '../answers/responses.js';
 import { callerOf, refuseSandbox } from '../guards/auth.js';
 import { jsonBody } from '../guards/json-body.js';
+import { inTurn } from '../guards/shares.js';
 import type { Services } from './services.js';
 
 const notConfigured = (status: 404 | 409) =>
@@ -20,8 +21,12 @@ const notConfigured = (status: 404 | 409) =>
 
 /** Serves `/v1/webhook-endpoint` (docs/contract.md sections 4.5 to 4.9). */
 export function webhookEndpointRoutes(services: Pick<Services, 'db' | 'endpoints' | 'config' | 'shares'>): Router {
-  const { db, endpoints, config } = services;
+  const { db, endpoints, config, shares } = services;
   const router = Router();
+  const change = <T>(response: Response, work: (accountId: string) => Promise<T>) => {
+    const { accountId } = callerOf(response);
+    return inTurn(shares.changes, accountId, response, () => work(accountId));
+  };
   router.use(refuseSandbox);
 
   router.put('/', jsonBody(services), async (request, response) => {
@@ -35,7 +40,8 @@ export function webhookEndpointRoutes(services: Pick<Services, 'db' | 'endpoints
         'url: must not point to a private address, or one that the operator denies',
       );
     }
-    const endpoint = await endpoints.put(callerOf(response).accountId, url, currentTime(db), events);
+    const put = (accountId: string) => endpoints.put(accountId, url, currentTime(db), events);
+    const endpoint = await change(response, put);
     sendJson(response, 200, endpoint satisfies PutWebhookEndpointResponse);
   });
 
@@ -48,19 +54,20 @@ export function webhookEndpointRoutes(services: Pick<Services, 'db' | 'endpoints
   });
 
   router.delete('/', async (_request, response) => {
-    await endpoints.remove(callerOf(response).accountId);
+    await change(response, (accountId) => endpoints.remove(accountId));
     response.status(204).end();
   });
 
   router.post('/rotate', async (_request, response) => {
-    const secret = await endpoints.rotate(callerOf(response).accountId);
+    const secret = await change(response, (accountId) => endpoints.rotate(accountId));
     if (secret === undefined) throw notConfigured(404);
     sendJson(response, 200, { secret } satisfies RotateSecretResponse);
   });
 
   router.post('/test', async (_request, response) => {
     const delayMs = config.webhookPingDelay * 1_000;
-    const queued = await recordPing(db, callerOf(response).accountId, delayMs, currentTime(db));
+    const ping = (accountId: string) => recordPing(db, accountId, delayMs, currentTime(db));
+    const queued = await change(response, ping);
     if (!queued) throw notConfigured(409);
     sendJson(response, 202, { queued } satisfies TestWebhookResponse);
   });

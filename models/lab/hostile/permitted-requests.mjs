@@ -1,4 +1,5 @@
-// Plays of `node models/lab/bench.mjs hostile --reads SECONDS`: one or two members send one authenticated GET as fast as the rate limit permits, to a server whose database is 1 ms away.
+// Plays of `node models/lab/bench.mjs hostile --plays SECONDS`: one or two members send one authenticated request as fast as
+// the rate limit permits, to a server whose database is 1 ms away.
 import { once, setMaxListeners } from 'node:events';
 import { request } from 'node:http';
 import { connect, createServer } from 'node:net';
@@ -89,31 +90,65 @@ async function signIn(url, key, address) {
   return { cookie, 'x-forwarded-for': address };
 }
 
-/** @param {string} job */
-const readsOf = (job) => [
-  ...['/v1/jobs', `/v1/jobs/${job}`, '/v1/balance', '/v1/webhook-endpoint'],
-  ...['/gen3d/jobs', '/gen3d/jobs?search=zzzz', '/gen3d/jobs?sort=name', `/gen3d/jobs/${job}`],
-  ...[`/gen3d/jobs/${job}/events`, '/gen3d/events', `/v1/3d/generations/${job}`],
-  ...['session', 'jobs', `jobs/${job}`, 'gallery', `gallery/${job}`, `gallery/${job}/events`, `job-details/${job}`].map(
+/**
+ * A request that members repeat. In its path and body, JOB is the member's unfinished job, and EACH one of its finished
+ * jobs, another each time.
+ *
+ * @typedef {{ method: string, path: string, body?: object }} Permitted
+ */
+
+/** @type {readonly Permitted[]} */
+const reads = [
+  ...['/v1/jobs', '/v1/jobs/JOB', '/v1/balance', '/v1/webhook-endpoint'],
+  ...['/gen3d/jobs', '/gen3d/jobs?search=zzzz', '/gen3d/jobs?sort=name', '/gen3d/jobs/JOB'],
+  ...['/gen3d/jobs/JOB/events', '/gen3d/events', '/v1/3d/generations/JOB'],
+  ...['session', 'jobs', 'jobs/JOB', 'gallery', 'gallery/JOB', 'gallery/JOB/events', 'job-details/JOB'].map(
     (path) => `/dashboard/api/${path}`,
   ),
-  ...[`job-details/${job}/photo`, 'balance', 'ledger', 'ledger/days', 'quotas', 'keys', 'webhook-endpoint'].map(
+  ...['job-details/JOB/photo', 'balance', 'ledger', 'ledger/days', 'quotas', 'keys', 'webhook-endpoint'].map(
     (path) => `/dashboard/api/${path}`,
   ),
-  ...['events', `events/${job}/deliveries`, 'stream'].map((path) => `/dashboard/api/${path}`),
+  ...['events', 'events/JOB/delivery', 'stream'].map((path) => `/dashboard/api/${path}`),
+].map((path) => ({ method: 'GET', path }));
+
+const photo = `data:image/png;base64,${Buffer.alloc(16 * 1024, 'not an image').toString('base64')}`;
+const endpoint = '/v1/webhook-endpoint';
+
+/** @type {readonly Permitted[]} */
+const writes = [
+  // Each costs the server a creation, two claims and an end, but no work.
+  { method: 'POST', path: '/v1/jobs', body: newJob('http://127.0.0.1:9/x') },
+  { method: 'POST', path: '/v1/jobs', body: newJob(photo) },
+  { method: 'POST', path: '/gen3d/jobs/JOB/cancel' },
+  { method: 'POST', path: '/gen3d/jobs/EACH/retry' },
+  { method: 'DELETE', path: '/gen3d/jobs/EACH' },
+  { method: 'PUT', path: '/gen3d/jobs/EACH/share' },
+  { method: 'POST', path: '/gen3d/jobs/hide', body: { task_ids: ['EACH'] } },
+  { method: 'PUT', path: endpoint, body: { url: 'https://receiver.invalid/hook' } },
+  { method: 'POST', path: `${endpoint}/rotate` },
+  { method: 'POST', path: `${endpoint}/test` },
+  { method: 'POST', path: '/dashboard/api/events/EACH/replay' },
+  { method: 'POST', path: '/dashboard/api/keys', body: { name: 'another' } },
+  { method: 'DELETE', path: endpoint },
 ];
+
+/** @param {string} url of the photo */
+function newJob(url) {
+  return { type: 'image-to-3d', input: { image_urls: [url] } };
+}
 
 /**
  * @param {string} url of the server
- * @param {readonly { key: string, job: string }[]} members two, each with a job
+ * @param {readonly { key: string, job: string, finished: readonly string[] }[]} members two
  * @param {{ key: string, job: string }} newcomer
- * @param {{ seconds: number, only?: string | undefined }} options
+ * @param {{ seconds: number, only?: RegExp | undefined }} options `only` matches the requests to play, as /^GET/
  * @returns an asynchronous iterator over the results of each play
  */
-export async function* playSlowReads(url, members, newcomer, { seconds, only }) {
+export async function* playPermitted(url, members, newcomer, { seconds, only = /./ }) {
   const sessions = await Promise.all(members.map(({ key }, index) => signIn(url, key, addresses.members[index])));
-  const paths = readsOf('JOB').filter((path) => only === undefined || path.includes(only));
-  for (const [index, path] of paths.entries()) {
+  const requests = [...reads, ...writes].filter(({ method, path }) => only.test(`${method} ${path}`));
+  let each = 0;
+  for (const [index, { method, path, body }] of requests.entries()) {
     // The first play is without members: what is slow then is the machine.
     for (const count of index === 0 ? [0, 1, 2] : [1, 2]) {
       /** @type {Record<string, number>} */
@@ -123,11 +158,18 @@ export async function* playSlowReads(url, members, newcomer, { seconds, only }) 
       const ended = new AbortController();
       setMaxListeners(0, ended.signal);
       const attack = setInterval(() => {
-        for (const [index, { key, job }] of members.slice(0, count).entries()) {
-          const headers = path.startsWith('/dashboard')
-            ? sessions[index]
-            : { authorization: `Bearer ${key}`, 'x-forwarded-for': addresses.members[index] };
-          void get(url + path.replace('JOB', job), headers, { signal: ended.signal }).then(({ status }) => {
+        each++;
+        for (const [index, { key, job, finished }] of members.slice(0, count).entries()) {
+          const fill = (/** @type {string} */ text) =>
+            text.replace('JOB', job).replace('EACH', finished.at(-(each % finished.length)) ?? job);
+          const headers = {
+            ...(path.startsWith('/dashboard') ? sessions[index] : { authorization: `Bearer ${key}` }),
+            'x-forwarded-for': addresses.members[index],
+            'sec-fetch-site': 'same-origin',
+            ...(body && { 'content-type': 'application/json' }),
+          };
+          const options = { method, body: body ? fill(JSON.stringify(body)) : '', signal: ended.signal };
+          void get(url + fill(path), headers, options).then(({ status }) => {
             statuses[status] = (statuses[status] ?? 0) + 1;
           });
         }
@@ -145,7 +187,7 @@ export async function* playSlowReads(url, members, newcomer, { seconds, only }) 
       ended.abort();
       const refused = answers.filter(({ status }) => status !== 200);
       yield {
-        path,
+        request: `${method} ${path}${body && path === '/v1/jobs' ? ` (${JSON.stringify(body).length} bytes)` : ''}`,
         members: count,
         statuses,
         longestMs: Math.max(...answers.map(({ ms }) => ms)),
