@@ -89,6 +89,12 @@ test('aborting the signal of a call aborts the signal of the remote function', a
   expect(await result).toBe('aborted');
 });
 
+test('a call whose signal is already aborted rejects with its reason, and does not reach the other side', async () => {
+  const { caller } = connect();
+  const signal = AbortSignal.abort(new Error('canceled'));
+  await expect(caller.call('untilAborted', undefined, { signal })).rejects.toThrow('canceled');
+});
+
 test('notifications arrive in order and before later calls', async () => {
   const { caller, added } = connect();
   for (const value of [1, 2, 3]) caller.notify('add', value);

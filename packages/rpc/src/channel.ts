@@ -86,12 +86,16 @@ export class Channel<Remote extends Functions<Remote>> {
     (endpoint as EventEmitter | undefined)?.on('message', (message: unknown) => this.#receive(message));
   }
 
-  /** Rejects with the error of the function, which keeps its class if `errors` has it. */
+  /**
+   * Rejects with the error of the function, which keeps its class if `errors` has it. If the signal is already aborted,
+   * it rejects with its reason.
+   */
   async call<N extends keyof Remote & string>(
     name: N,
     input: Input<Remote, N>,
     { signal }: { signal?: AbortSignal | undefined } = {},
   ): Promise<Output<Remote, N>> {
+    signal?.throwIfAborted();
     const id = ++this.#lastId;
     const abort = () => this.#post({ type: 'abort', id });
     signal?.addEventListener('abort', abort);

@@ -107,7 +107,7 @@ function memoryBytesPerPixel({ format, channels, depth, isProgressive, chromaSub
  * bits per channel, and takes the first frame of an animation. The gamma of a PNG is obeyed if it has no profile.
  * @throws {EngineError} as `readHeader` does, before the image is decoded; image_invalid if it is damaged or cut short
  * @example
- * const { image, transparent } = await decode(await readFile('mug.heic'), { maxPixels: 32_000_000 });
+ * const { image, transparent } = await decode(await readFile('mug.jpg'), { maxPixels: 32_000_000 });
  * console.log(image.width, image.height, transparent);
  */
 export async function decode(bytes: Uint8Array, options: DecodeOptions = {}): Promise<DecodedPhoto> {

@@ -2,6 +2,8 @@ import { expect, test } from 'vitest';
 import { newAccount, onPostgres, temporaryDatabase } from '../../../test/kit.js';
 import { insertJob } from '../jobs/job-store.js';
 import { GroupCommit } from './group-commit.js';
+import { LogSyncError } from './log-sync.js';
+import { mayBeCommitted } from './unavailable.js';
 
 const job = (account: string, id: string, key: string | null = null) => ({
   id,
@@ -45,6 +47,21 @@ test('an operation that fails does not affect the others, and leaves nothing beh
   ]);
   expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
   expect(await ids()).toEqual(['a', 'c']);
+});
+
+test('operations whose transaction may be committed do not run again', async () => {
+  const { commits, account } = await setUp();
+  let runs = 0;
+  const fail = async () => {
+    runs++;
+    if (runs === 2) throw new LogSyncError('Cannot sync the log');
+  };
+  const outcomes = await Promise.allSettled([commits.run(fail, account), commits.run(fail, account)]);
+  expect(outcomes.map((outcome) => outcome.status === 'rejected' && mayBeCommitted(outcome.reason))).toEqual([
+    true,
+    true,
+  ]);
+  expect(runs).toBe(2);
 });
 
 test('of two jobs with the same idempotency key in one transaction, the first is created', async () => {

@@ -2,7 +2,7 @@ import type { Transaction } from 'kysely';
 import type { Db } from './database.js';
 import type { Tables } from './tables.js';
 import { transaction } from './transaction.js';
-import { isUnavailable } from './unavailable.js';
+import { isUnavailable, mayBeCommitted } from './unavailable.js';
 
 type Operation<T> = (trx: Transaction<Tables>) => Promise<T>;
 
@@ -83,8 +83,9 @@ export class GroupCommit {
       });
       for (const [index, { resolve }] of group.entries()) resolve(values[index]);
     } catch (error) {
-      // While the database is unavailable, each would only fail again.
-      if (group.length === 1 || isUnavailable(error)) for (const { reject } of group) reject(error);
+      // While the database is unavailable, each would only fail again. A group that is committed must not run again.
+      if (group.length === 1 || isUnavailable(error) || mayBeCommitted(error))
+        for (const { reject } of group) reject(error);
       else
         for (const { operation, resolve, reject } of group)
           await transaction(this.#db, operation).then(resolve, reject);

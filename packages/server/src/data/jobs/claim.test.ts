@@ -12,7 +12,7 @@ import {
   stagesWithJobs,
 } from './claim.js';
 import { JobFailure } from './failures.js';
-import { advance, cancel, fail, failAttempt, finishPreparation, LeaseLostError } from './lifecycle.js';
+import { advance, cancel, fail, failAttempt, finishPreparation, type Lease, LeaseLostError } from './lifecycle.js';
 
 const leaseMs = 30_000;
 const by = (runner: string, now: number) => ({ runner, now, leaseMs });
@@ -226,6 +226,27 @@ describe('a lease', () => {
     const job = (await claim(db, by('a', 0)))!;
     expect(await renew(db, [job.lease], { now: leaseMs - 1, leaseMs })).toEqual(new Set([job.lease.token]));
     expect(await claim(db, by('b', 2 * leaseMs - 2))).toBeUndefined();
+  });
+
+  test('is renewed with others in the order of their accounts, so that machines cannot deadlock', async () => {
+    const { db } = await withJobs(1);
+    for (const name of ['b', 'c']) await newJob(db, await newAccount(db, name));
+    const held: Lease[] = [];
+    for (let job = await claim(db, by('a', 0)); job; job = await claim(db, by('a', 0))) held.push(job.lease);
+    expect(held).toHaveLength(3);
+    const accounts = async () => {
+      const rows = await db.selectFrom('events').select('account_id').orderBy('event_id').execute();
+      return rows.slice(-3).map(({ account_id }) => account_id);
+    };
+    for (const [reached, leases] of [held, held.toReversed()].entries()) {
+      await renew(
+        db,
+        leases.map((lease) => ({ ...lease, reached: 50 + reached })),
+        { now: 0, leaseMs },
+      );
+      expect(await accounts()).toEqual((await accounts()).toSorted());
+      expect(new Set(await accounts()).size).toBe(3);
+    }
   });
 
   test('that another runner took over cannot be renewed, and its old holder cannot write', async () => {

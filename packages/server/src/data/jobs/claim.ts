@@ -210,14 +210,15 @@ export function renew(
       .set({ lease_expires_at: after(now, leaseMs) })
       .where('lease_token', 'in', tokens)
       .where('id', 'in', jobIds)
-      .returning('lease_token')
+      .returning(['lease_token', 'account_id'])
       .execute();
-    const kept = new Set(rows.flatMap(({ lease_token }) => lease_token ?? []));
-    for (const { reached, ...lease } of leases) {
-      if (reached === undefined || !kept.has(lease.token)) continue;
-      await advance(trx, lease, { status: 'IN_PROGRESS', progress: reached }, now);
+    // Locks the accounts' rows in a fixed order, to avoid deadlocks.
+    const kept = rows.toSorted((a, b) => (a.account_id < b.account_id ? -1 : 1)).map(({ lease_token }) => lease_token);
+    for (const token of kept) {
+      const { reached, ...lease } = leases.find((held) => held.token === token)!;
+      if (reached !== undefined) await advance(trx, lease, { status: 'IN_PROGRESS', progress: reached }, now);
     }
-    return kept;
+    return new Set(kept.filter((token) => token !== null));
   });
 }
 
