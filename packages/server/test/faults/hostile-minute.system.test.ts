@@ -58,8 +58,8 @@ const { rateLimit } = loadConfig({}, {});
 if (rateLimit === 'off') throw new Error('The default has no rate limit');
 const permitted = 60 * rateLimit.perSecond + rateLimit.burst;
 const permittedForTestKey = 60 * (rateLimit.perSecond / 5) + rateLimit.burst;
-/** PostgreSQL takes longer, so only part of a minute is sent there, and the growth is scaled up. */
-const part = onPostgres ? 1 / 3 : 1;
+/** Only part of a minute is sent, and the growth is scaled up. */
+const part = 1 / 3;
 /** Without dead row versions: how many of these PostgreSQL keeps depends on the other transactions of the moment. */
 const maxBytes = 10_000_000;
 
