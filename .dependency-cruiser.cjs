@@ -115,14 +115,13 @@ module.exports = {
       'server-context',
       ['serve', 'admin'],
       ['cluster', 'foreign'],
-      'store-edges',
-      'edges',
+      'composition',
       'index',
     ]),
     {
       name: `${server}: core does not import edges`,
       severity: 'error',
-      from: { path: `^${server}/`, pathNot: [tests, `^${server}/(cluster/|foreign/|(store-edges|edges|index)\\.ts$)`] },
+      from: { path: `^${server}/`, pathNot: [tests, `^${server}/(cluster/|foreign/|(composition|index)\\.ts$)`] },
       to: { path: `^${server}/(cluster|foreign)/` },
     },
     {
@@ -131,7 +130,7 @@ module.exports = {
       from: { path: `^${server}/`, pathNot: [tests, `^${server}/cluster/`] },
       to: { path: '(^|/)(pg|@aws-sdk)(/|$)' },
     },
-    ...oneWay(`${server}/cluster`, ['markers', ['postgres', 's3'], 'location', ['moving', 'worker']]),
+    ...oneWay(`${server}/cluster`, ['markers', ['postgres', 's3'], 'identity', 'location', ['moving', 'worker']]),
     {
       name: `${server}: only the top loads the settings`,
       severity: 'error',

@@ -8,7 +8,7 @@ const onlyPostgres = 'packages/{server,cli}/test/postgres/**/*.test.ts';
 const onPostgres = [
   onlyPostgres,
   `${server}/src/data/{accounts,db,jobs,runners,webhooks}/**/*.test.ts`,
-  `${server}/src/work/{webhooks/delivery,worker}.test.ts`,
+  `${server}/src/{cluster/identity,work/{webhooks/delivery,worker}}.test.ts`,
   `${server}/test/{admin,children,compatible-retries,deletion,events,gallery,make-again,query-plans}.test.ts`,
   `${server}/test/contract/*.test.ts`,
   `${server}/test/faults/{crash,hostile-minute,runners}.system.test.ts`,

@@ -17,12 +17,11 @@ import { DashboardTokens, signInPath } from './data/accounts/dashboard-tokens.js
 import { identifyAccount, identifyJob, identifyKey } from './data/accounts/identify.js';
 import { QuotaError } from './data/accounts/quotas.js';
 import { isFree } from './data/accounts/rates.js';
-import type { Queryable } from './data/db/database.js';
+import { kindOf, type Queryable } from './data/db/database.js';
 import type { Tables } from './data/db/tables.js';
 import { currentTime } from './data/db/time.js';
 import { transaction } from './data/db/transaction.js';
-import type { Edges } from './data/installation/edges.js';
-import { openStore, type Store } from './data/installation/open-stores.js';
+import { openStore, type Store, type StoreEdges } from './data/installation/open-stores.js';
 import { deleteJob } from './data/jobs/deletion.js';
 import { cancel } from './data/jobs/lifecycle.js';
 import { Deletion, listDeletions, repeatDeletions } from './data/jobs/repeat-deletions.js';
@@ -145,13 +144,13 @@ const keyFunctions = ({ db, keys }: Opened) => ({
 });
 
 /** Jobs and their events. */
-const jobFunctions = ({ db, dirs, kind, files }: Opened) => ({
+const jobFunctions = ({ db, dirs, files }: Opened) => ({
   /** Cancels a job that is not finished. Returns its id. */
   async cancelJob(jobId: string) {
     const id = await identifyJob(db, jobId);
     const outcome = await transaction(db, (trx) => cancel(trx, id, currentTime(db)));
     if (outcome !== 'canceled') throw new AdminError(`Job ${id} is finished; it cannot be canceled`);
-    await kind.wakeup(db, dirs.database).notify('job_canceled');
+    await kindOf(db).wakeup(db, dirs.database).notify('job_canceled');
     return id;
   },
 
@@ -197,9 +196,9 @@ const jobFunctions = ({ db, dirs, kind, files }: Opened) => ({
 /**
  * Opens the data directory for administration. Functions throw an `AdminError` for an unknown id. Close it afterwards.
  */
-export async function openAdmin(edges: Edges, config: Config) {
+export async function openAdmin(edges: StoreEdges, config: Config) {
   const store = await openStore(edges, config, { onlyNew: true });
-  const { db, dirs, kind, keyRing } = store;
+  const { db, serverKeys, keyRing } = store;
   const opened = { ...store, config };
   return {
     ...accountFunctions(opened),
@@ -210,11 +209,11 @@ export async function openAdmin(edges: Edges, config: Config) {
     signInLink: async () => signInPath(await new DashboardTokens(db, keyRing).issueLink()),
 
     /**
-     * Protects secrets with a new server key from now on. API keys, webhook secrets, sessions and page cursors stay valid,
-     * and running servers learn of it.
+     * Protects secrets with a new server key from now on. API keys, webhook secrets, sessions and page cursors stay
+     * valid, and running servers learn of it.
      */
     async rotateServerKey() {
-      await transaction(db, (trx) => kind.rotateServerKey(trx, dirs.serverKey, config.serverKey));
+      await transaction(db, (trx) => serverKeys.rotate(trx));
       await keyRing.refresh();
       await new Endpoints(db, new SecretBox(keyRing)).sealAgain();
     },

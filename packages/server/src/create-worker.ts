@@ -3,7 +3,8 @@ import type { Agent } from 'undici';
 import { guardedAgent } from './base/net/guarded-agent.js';
 import type { Config } from './config.js';
 import type { Wakeup } from './data/db/database.js';
-import type { Edges, FileStores } from './data/installation/edges.js';
+import type { FileStores } from './data/installation/file-stores.js';
+import type { StoreEdges } from './data/installation/open-stores.js';
 import type { Metrics } from './web/metrics.js';
 import { Children, type ChildrenOptions } from './work/children.js';
 import { Worker, type WorkerOptions } from './work/worker.js';
@@ -13,7 +14,7 @@ export const userUrlAgent = ({ allowPrivateNetwork, denyNetwork }: Config): Agen
   guardedAgent({ allowPrivateNetwork, denyNetwork, connectTimeoutMs: limits.webhookTimeoutMs });
 
 /** The edges that the composition root supplies to a worker. */
-export interface WorkEdges extends Edges {
+export interface WorkEdges extends StoreEdges {
   openModelServer: ChildrenOptions['openModelServer'];
 }
 

@@ -4,11 +4,11 @@ import type { HttpManifest } from '@gen3d/engine';
 import { type Admin, openAdmin as open } from './admin.js';
 import { type Move, type MoveReport, migrateTo as move } from './cluster/moving/migrate-to.js';
 import { worker as startWorker } from './cluster/worker.js';
+import { edges } from './composition.js';
 import type { Config } from './config.js';
 import { migrate, openDatabase } from './data/db/open.js';
 import { sqlite } from './data/db/sqlite.js';
 import { dataDirOf } from './data/installation/data-dir.js';
-import { edges } from './edges.js';
 import { ModelServer } from './foreign/model-server/model-server.js';
 import { type ServeOptions, type Server, serve as startServer } from './serve.js';
 

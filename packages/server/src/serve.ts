@@ -8,10 +8,11 @@ import { type Bootstrap, bootstrap } from './data/accounts/api-keys.js';
 import { signInPath } from './data/accounts/dashboard-tokens.js';
 import { publishRates } from './data/accounts/rates.js';
 import { installSample, visibilityProblem } from './data/assets/sample.js';
+import { kindOf } from './data/db/database.js';
+import { lockForServing } from './data/db/serving-lock.js';
 import { currentTime } from './data/db/time.js';
 import { openDataDir, storeServerUrl } from './data/installation/data-dir.js';
-import type { Edges } from './data/installation/edges.js';
-import { openStore, type Store } from './data/installation/open-stores.js';
+import { openStore, type Store, type StoreEdges } from './data/installation/open-stores.js';
 import { assetUrl } from './data/jobs/task.js';
 import { followChosenBundles, warnOfMissingMatte } from './follow-bundles.js';
 import { Parts, type Started } from './parts.js';
@@ -56,7 +57,7 @@ export interface Server {
   device?: RunnerDevice | undefined;
   /** Makes a link that signs one browser in as the operator. It works once, within an hour. */
   signInLink(): Promise<string>;
-  /** Stops accepting requests, gives running inferences `graceMs` (30 s) to finish, releases the other jobs, and exits. */
+  /** Stops accepting requests, gives running inferences `graceMs` (30 s) to finish, and releases the other jobs. */
   close(options?: { graceMs?: number }): Promise<void>;
 }
 
@@ -110,9 +111,10 @@ export async function serve(edges: ServerEdges, config: Config, options: ServeOp
   }
 }
 
-async function openStores(edges: Edges, config: Config, log: Logger): Promise<Started & { store: Store }> {
+async function openStores(edges: StoreEdges, config: Config, log: Logger): Promise<Started & { store: Store }> {
   const { database } = await openDataDir(config);
-  const unlock = edges.databaseAt(database).lockForServing(config.dataDir, database);
+  const { isShared } = edges.databaseAt(database);
+  const unlock = isShared ? () => {} : lockForServing(config.dataDir, database);
   const store = await openStore(edges, config, { log }).catch((error: unknown) => {
     unlock();
     throw error;
@@ -132,14 +134,14 @@ const closeDispatcher = ({ dispatcher }: ServerContext): Started => ({
 
 /** Checks the stores of models and images, and opens the account of the public test key. */
 async function openFiles(
-  edges: Edges,
+  edges: StoreEdges,
   { config, log, store, state }: ServerContext,
   { sampleFolder }: ServeOptions,
 ): Promise<Services['sandbox']> {
-  const { db, files, kind } = store;
+  const { db, files } = store;
   state.bucketUrl = await files.check();
   // With a database of one server and the default folders, no other database can use the same files.
-  if (kind.isShared || config.assets !== undefined) await edges.claimLocation(store, log);
+  if (kindOf(db).isShared || config.assets !== undefined) await edges.claimLocation(store, log);
   if (config.noTestKey) return undefined;
   const sample = await installSample(files.assets, sampleFolder);
   if (sample) return { accountId: (await sandboxAccount(db, currentTime(db))).id, sample };

@@ -6,7 +6,7 @@ import { KeyUse } from './data/accounts/api-keys.js';
 import { findValid } from './data/accounts/credentials.js';
 import { DashboardTokens } from './data/accounts/dashboard-tokens.js';
 import { countJobsWithoutModel } from './data/accounts/quotas.js';
-import type { Wakeup } from './data/db/database.js';
+import { kindOf, type Wakeup } from './data/db/database.js';
 import { GroupCommit } from './data/db/group-commit.js';
 import type { Store } from './data/installation/open-stores.js';
 import { firstInQueue } from './data/jobs/claim.js';
@@ -59,7 +59,7 @@ export function createContext(
   store: Store,
   { log, fileTimeoutMs }: Pick<WorkerOptions, 'log' | 'fileTimeoutMs'>,
 ): ServerContext {
-  const { db, dirs, files, keyRing, kind } = store;
+  const { db, dirs, files, keyRing } = store;
   const state: ServerState = { ready: false, url: '', bucketUrl: undefined, rates: config.rates ?? {} };
   const assetsUrl = () => config.assetsUrl ?? state.bucketUrl ?? `${state.url}/assets`;
   const metrics = new Metrics(db, config.dataDir);
@@ -75,7 +75,7 @@ export function createContext(
     log,
     onOutcome: (outcome) => metrics.deliveries.inc({ outcome }),
   });
-  const wakeup = kind.wakeup(db, dirs.database);
+  const wakeup = kindOf(db).wakeup(db, dirs.database);
   const eventFeed = new EventFeed({
     readStates: (accountIds) => readEventStates(db, accountIds),
     findValid: (credentials) => findValid(db, credentials),

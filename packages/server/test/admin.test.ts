@@ -2,11 +2,11 @@ import { CreateJobResponse, ListJobsResponse } from '@gen3d/schema';
 import { sql } from 'kysely';
 import { expect, onTestFinished, test } from 'vitest';
 import { KeyRing } from '../src/base/server-key.js';
+import { edges } from '../src/composition.js';
 import { loadConfig } from '../src/config.js';
 import { ApiKeys } from '../src/data/accounts/api-keys.js';
 import { DashboardTokens } from '../src/data/accounts/dashboard-tokens.js';
 import { publishRates } from '../src/data/accounts/rates.js';
-import { kindOf } from '../src/data/db/database.js';
 import { migrations } from '../src/data/db/migrations.js';
 import { dataDirOf } from '../src/data/installation/data-dir.js';
 import { Endpoints, SecretBox } from '../src/data/webhooks/endpoints.js';
@@ -175,7 +175,7 @@ test('servers refuse nothing while the server key is rotated, and nothing that m
   const db = openDatabase(dataDirOf(installation).database);
   onTestFinished(() => db.destroy());
   const config = first.config;
-  const keys = () => kindOf(db).serverKeys(db, dataDirOf(config).serverKey, config.serverKey);
+  const keys = edges.serverKeys(db, dataDirOf(config).serverKey, config.serverKey).read;
   const session = await new DashboardTokens(db, new KeyRing(await keys())).issueSession(null);
   const [leaked] = await keys();
 
@@ -226,7 +226,7 @@ test('rotations at the same time all count', async () => {
   await Promise.all([1, 2, 3].map(() => admin.rotateServerKey()));
   const db = openDatabase(dataDirOf(config).database);
   onTestFinished(() => db.destroy());
-  expect(await kindOf(db).serverKeys(db, dataDirOf(config).serverKey, undefined)).toHaveLength(4);
+  expect(await edges.serverKeys(db, dataDirOf(config).serverKey, undefined).read()).toHaveLength(4);
 });
 
 test('a command of a newer version does not migrate the database of a running server', async () => {

@@ -7,6 +7,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { newUlid } from '../src/base/ids.js';
 import { dayMs } from '../src/base/time.js';
 import { S3AssetStore } from '../src/cluster/s3/asset-store.js';
+import { edges } from '../src/composition.js';
 import { charge } from '../src/data/accounts/ledger.js';
 import type { AssetStore } from '../src/data/assets/asset-store.js';
 import { FolderAssetStore } from '../src/data/assets/folder-store.js';
@@ -22,7 +23,6 @@ import {
   forgetDeletions,
 } from '../src/data/jobs/deletion.js';
 import { deleteOldJobs, retentionTime } from '../src/data/jobs/retention.js';
-import { edges } from '../src/edges.js';
 import { openAdmin } from '../src/index.js';
 import { ballPhoto } from './ball-photo.js';
 import { codeOf } from './dashboard-kit.js';

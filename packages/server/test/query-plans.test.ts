@@ -1,5 +1,6 @@
 import { CompiledQuery, Kysely, sql } from 'kysely';
 import { expect, onTestFinished, test } from 'vitest';
+import { edges } from '../src/composition.js';
 import { accountsBelowZero } from '../src/data/accounts/accounts.js';
 import { countJobsWithoutModel } from '../src/data/accounts/quotas.js';
 import type { Tables } from '../src/data/db/tables.js';
@@ -10,7 +11,6 @@ import { countGallery, listGallery } from '../src/data/jobs/gallery.js';
 import { enqueueJob, findByOrigin } from '../src/data/jobs/job-store.js';
 import { countDeliveries } from '../src/data/webhooks/deliveries.js';
 import { listEvents } from '../src/data/webhooks/event-log.js';
-import { edges } from '../src/edges.js';
 import { Metrics } from '../src/web/metrics.js';
 import { newAccount, newInstallation, newJob, onPostgres, temporaryFolder } from './kit.js';
 

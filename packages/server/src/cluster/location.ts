@@ -4,13 +4,14 @@ import type { Logger } from 'pino';
 import { ConfigError, isStorageUnavailable } from '../base/errors.js';
 import { randomToken } from '../base/ids.js';
 import { isS3Url } from '../base/s3-url.js';
-import { type DatabaseIdentity, type Db, kindOf } from '../data/db/database.js';
+import { type Db, kindOf } from '../data/db/database.js';
 import { currentTime } from '../data/db/time.js';
 import { advisoryLock, transaction } from '../data/db/transaction.js';
-import type { FileStores } from '../data/installation/edges.js';
+import type { FileStores } from '../data/installation/file-stores.js';
 import type { Store } from '../data/installation/open-stores.js';
 import { anyRunner } from '../data/runners/registry.js';
-import { type MarkedFiles, withMarkers } from './markers.js';
+import { identityOf } from './identity.js';
+import { type DatabaseIdentity, type MarkedFiles, withMarkers } from './markers.js';
 import { type StoredLocation, withSharedTables } from './postgres/shared-tables.js';
 
 /** How long a worker waits for the first server, which may have been started at the same time. */
@@ -20,10 +21,11 @@ const pollMs = 500;
 const howToMove = 'see "Moving from a folder" in docs/operations/s3.md';
 
 /**
- * Ensures that no other database uses the server's location of models and images, and that all servers of a PostgreSQL use
- * the same one, which the first server determines. Each database writes a marker with its identity there. PostgreSQL also
- * stores the marker's random name, which detects folders with the same name on two machines and disks that are not mounted.
- * A server can move the database to another location if no other process uses the database and the newest model is there.
+ * Ensures that no other database uses the server's location of models and images, and that all servers of a PostgreSQL
+ * use the same one, which the first server determines. Each database writes a marker with its identity there.
+ * PostgreSQL also stores the marker's random name, which detects folders with the same name on two machines and disks
+ * that are not mounted. A server can move the database to another location if no other process uses the database and
+ * the newest model is there.
  *
  * The location is not accessed inside a transaction, because PostgreSQL ends transactions that are idle for 10 s.
  * @throws {ConfigError} that names both databases or both locations, and says what to do
@@ -31,7 +33,7 @@ const howToMove = 'see "Moving from a folder" in docs/operations/s3.md';
 export async function claimLocation(store: Pick<Store, 'db' | 'dirs' | 'files'>, log: Logger): Promise<void> {
   const { db, dirs } = store;
   const files = withMarkers(store);
-  const identity = await kindOf(db).identityOf(db, dirs.database);
+  const identity = await identityOf(db, dirs.database);
   await asConfigErrors(files, async () => {
     for (;;) {
       const stored = kindOf(db).isShared
@@ -88,8 +90,8 @@ async function requireOwn(files: MarkedFiles, identity: DatabaseIdentity, mark: 
 const isFolder = ({ location }: FileStores) => !isS3Url(location);
 
 /**
- * Ensures that a worker uses the same location of models and images as the servers of its PostgreSQL. Waits a minute for the
- * first server.
+ * Ensures that a worker uses the same location of models and images as the servers of its PostgreSQL. Waits a minute
+ * for the first server.
  * @throws {ConfigError} that names both locations and says what to do, or if no server has started yet
  */
 export async function requireLocation(store: Pick<Store, 'db' | 'dirs' | 'files'>, log: Logger): Promise<void> {

@@ -3,12 +3,18 @@ import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import { writeDurably } from '../base/durable-file.js';
 import { ifMissing } from '../base/errors.js';
-import type { DatabaseIdentity } from '../data/db/database.js';
-import type { FileStores } from '../data/installation/edges.js';
+import type { FileStores } from '../data/installation/file-stores.js';
 import type { Store } from '../data/installation/open-stores.js';
 
 /** Folder of the location markers: one file per database that uses the location. */
 const markerFolder = '.installations';
+
+export interface DatabaseIdentity {
+  /** Unique per database: a copy made by a dump or a backup gets a different one. */
+  id: string;
+  /** Names the database in messages. */
+  name: string;
+}
 
 /** States which database uses a location. */
 export interface LocationMarker {

@@ -3,6 +3,7 @@ import { ConfigError } from '../base/errors.js';
 import { createLog } from '../base/log.js';
 import type { Config } from '../config.js';
 import { createWorker, userUrlAgent, type WorkEdges } from '../create-worker.js';
+import { kindOf } from '../data/db/database.js';
 import { GroupCommit } from '../data/db/group-commit.js';
 import { dataDirOf } from '../data/installation/data-dir.js';
 import { openTables } from '../data/installation/open-stores.js';
@@ -37,10 +38,10 @@ export async function worker(
   checkWorkerConfig(config);
   const parts = new Parts(log);
   try {
-    const { db, dirs, kind } = await openTables(edges, config, { log });
+    const { db, dirs } = await openTables(edges, config, { log });
     await parts.start({ stop: () => db.destroy() });
     const metrics = new Metrics(db, config.dataDir);
-    const wakeup = kind.wakeup(db, dirs.database);
+    const wakeup = kindOf(db).wakeup(db, dirs.database);
     const files = await edges.openFileStores(dirs, config);
     await files.check();
     await requireLocation({ db, dirs, files }, log);

@@ -10,15 +10,7 @@ import type { Notification } from '../../src/data/db/database.js';
 import { migrate } from '../../src/data/db/open.js';
 import { openAdmin } from '../../src/index.js';
 import { photoJob } from '../contract/kit.js';
-import {
-  newAccount,
-  newInstallation,
-  newJob,
-  newPostgresDatabase,
-  startServer,
-  temporaryFolder,
-  until,
-} from '../kit.js';
+import { newInstallation, newPostgresDatabase, startServer, temporaryFolder, until } from '../kit.js';
 import { openDatabase } from '../open-database.js';
 
 describe('an unusable database', () => {
@@ -48,19 +40,6 @@ describe('an unusable database', () => {
       expect(message).toContain('Percent-encode special characters');
       expect(message).not.toMatch(/xyzzy|qz|12|db\.example/);
     }
-  });
-
-  test('with the tables of another program is refused, and no table is created', async () => {
-    const database = await newPostgresDatabase(onTestFinished, 'template0');
-    const db = openDatabase(database);
-    onTestFinished(() => db.destroy());
-    await sql`create table customers (id int)`.execute(db);
-    const refusal = open(database);
-    await expect(refusal).rejects.toBeInstanceOf(ConfigError);
-    await expect(refusal).rejects.toThrow(/contains tables of another program \(customers\)\. Use an empty database/);
-    const { rows } = await sql<{ relname: string }>`
-      select relname from pg_class where relnamespace = 'public'::regnamespace`.execute(db);
-    expect(rows).toEqual([{ relname: 'customers' }]);
   });
 
   test('without sufficient privileges is refused with the statements to run, and works afterwards', async () => {
@@ -101,15 +80,6 @@ describe('an unusable database', () => {
     );
     await db.destroy();
   });
-});
-
-test('ids are ordered by their bytes in a database of any locale', async () => {
-  const db = openDatabase(await newPostgresDatabase());
-  onTestFinished(() => db.destroy());
-  const account = await newAccount(db);
-  for (const id of ['a', 'B', '~', '0']) await newJob(db, account, { id });
-  const rows = await db.selectFrom('jobs').select('id').orderBy('id').execute();
-  expect(rows.map(({ id }) => id)).toEqual(['0', 'B', 'a', '~']);
 });
 
 test('a character that PostgreSQL cannot store causes no failure', async () => {

@@ -9,7 +9,7 @@ import { FolderAssetStore } from '../../src/data/assets/folder-store.js';
 import { FolderInputStore } from '../../src/data/inputs/folder-store.js';
 import { packReceived, unpack } from '../../src/data/inputs/stored-image.js';
 import { deleteJob } from '../../src/data/jobs/deletion.js';
-import { edges } from '../../src/edges.js';
+import { edges } from '../../src/composition.js';
 import { migrateTo } from '../../src/index.js';
 import { asDataUri, ballPhoto } from '../ball-photo.js';
 import { newPostgresDatabase, temporaryFolder, until } from '../kit.js';

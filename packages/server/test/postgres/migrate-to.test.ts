@@ -10,7 +10,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { newUlid } from '../../src/base/ids.js';
 import { KeyRing, keysInFile, textOf } from '../../src/base/server-key.js';
 import { copiedTableNames, copiedTables, openSource } from '../../src/cluster/moving/source.js';
-import { sharedKeys } from '../../src/cluster/postgres/postgres.js';
+import { sharedKeys } from '../../src/cluster/postgres/shared-keys.js';
 import { withSharedTables } from '../../src/cluster/postgres/shared-tables.js';
 import { loadConfig } from '../../src/config.js';
 import { DashboardTokens } from '../../src/data/accounts/dashboard-tokens.js';
@@ -152,7 +152,7 @@ test('a server on PostgreSQL continues where the server on SQLite stopped', asyn
   // Idempotency keys, secrets and sessions remain valid.
   expect((await after.call('POST', '/v1/jobs', order)).body).toEqual({ job_id });
   const db = databaseAt(database);
-  const keyRing = new KeyRing(await sharedKeys(db));
+  const keyRing = new KeyRing(await sharedKeys(db).read());
   expect(await new Endpoints(db, new SecretBox(keyRing)).find(accountId)).toMatchObject({ secret });
   expect(await new DashboardTokens(db, keyRing).identify(session)).toMatchObject({ role: 'operator' });
 });

@@ -6,15 +6,14 @@ import { isS3Url } from '../../base/s3-url.js';
 import { keysInFile, keysOf, type ServerKeys, textOf } from '../../base/server-key.js';
 import type { Config } from '../../config.js';
 import { FolderAssetStore } from '../../data/assets/folder-store.js';
-import { migrate, openDatabase } from '../../data/db/open.js';
+import { openDatabase } from '../../data/db/open.js';
 import type { Tables } from '../../data/db/tables.js';
 import { transaction } from '../../data/db/transaction.js';
 import { isUnavailable } from '../../data/db/unavailable.js';
 import { FolderInputStore } from '../../data/inputs/folder-store.js';
 import { type DataDir, dataDirOf } from '../../data/installation/data-dir.js';
-import type { Edges } from '../../data/installation/edges.js';
+import type { StoreEdges } from '../../data/installation/open-stores.js';
 import { withoutPassword } from '../postgres/connections.js';
-import { requireNoForeignTables } from '../postgres/postgres.js';
 import { copyAssets, copyInputs, type FileCounts, noFiles, type StoredInput } from './copy-files.js';
 import { copyTable } from './copy-table.js';
 import { type CopiedTable, copiedTableNames, openSource, type Source } from './source.js';
@@ -59,7 +58,7 @@ const progressInterval = 50_000;
  * @throws {ConfigError} for a setting that cannot be used
  */
 export async function migrateTo(
-  edges: Edges,
+  edges: StoreEdges,
   { source, target, files, onProgress = () => {} }: Move,
 ): Promise<MoveReport> {
   const dirs = dataDirOf({ dataDir: source.dataDir, assets: source.assets });
@@ -73,9 +72,9 @@ export async function migrateTo(
   const db = openDatabase(edges.databaseAt(target.database), target.database, { connections: 2, withoutTimeout: true });
   try {
     const keys = serverKeysOf(dirs.serverKey, target.serverKey);
-    // `migrate` checks this, too, but words an unavailable database for a server.
-    await requireNoForeignTables(db, location);
-    await migrate(db, target.database);
+    // `migrate` would word an unavailable database for a server.
+    await sql`select 1`.execute(db);
+    await edges.migrate(db, target.database);
     const isFinished = await isCopied(db, location, keys);
     if (isFinished && !files) {
       throw new AdminError(
@@ -129,7 +128,7 @@ function reporter(table: string, onProgress: (sentence: string) => void): (rows:
 }
 
 async function copyFiles(
-  edges: Edges,
+  edges: StoreEdges,
   from: Source,
   { assets, inputs }: DataDir,
   target: Config,

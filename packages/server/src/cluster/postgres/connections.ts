@@ -78,7 +78,7 @@ export function connectionPool(
   return new ErrorMappingPool(pool, log && new Outage(log));
 }
 
-/** Closes the socket if the login fails, for example without a password. pg leaves it open, and the process cannot exit. */
+/** Closes the socket if the login fails, for example without a password. pg leaves it open, which keeps the process. */
 class SocketClosingClient extends pg.Client {
   constructor(config?: pg.ClientConfig) {
     super(config);
@@ -152,6 +152,12 @@ function isConnectionLoss(error: unknown): boolean {
   if (!(error instanceof pg.DatabaseError)) return true;
   return error.code !== undefined && (unavailableCodes.has(error.code) || error.code.startsWith('08'));
 }
+
+/** PostgreSQL's insufficient_privilege, and invalid_schema_name, which it reports for a schema without USAGE. */
+const insufficientPrivilegeCodes: ReadonlySet<unknown> = new Set(['42501', '3F000']);
+
+export const isInsufficientPrivilege = (error: unknown): error is Error =>
+  error instanceof pg.DatabaseError && insufficientPrivilegeCodes.has(error.code);
 
 /** Finds the reason for an error. If a host's addresses have all failed, the AggregateError has no message. */
 function reason(error: unknown): string {

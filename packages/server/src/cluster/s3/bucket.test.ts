@@ -3,7 +3,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { site } from '../../../test/kit.js';
 import { bucketName, keysIn, sharedS3 } from '../../../test/s3/kit.js';
 import { StorageUnavailableError } from '../../base/errors.js';
-import { edges } from '../../edges.js';
+import { edges } from '../../composition.js';
 import { Bucket } from './bucket.js';
 
 const s3 = sharedS3();

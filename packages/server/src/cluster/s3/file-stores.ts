@@ -1,7 +1,7 @@
 import { ConfigError, isStorageUnavailable } from '../../base/errors.js';
 import { randomToken } from '../../base/ids.js';
 import type { S3Location } from '../../base/s3-url.js';
-import type { FileStoreConfig } from '../../data/installation/edges.js';
+import type { FileStoreConfig } from '../../data/installation/file-stores.js';
 import { type LocationMarker, type MarkedFiles, ownerIn } from '../markers.js';
 import { assetsPrefix, S3AssetStore } from './asset-store.js';
 import type { Bucket } from './bucket.js';

@@ -1,5 +1,4 @@
 // Tests the promises of `DatabaseKind` on every kind: the Vitest project `postgres` runs this file, too.
-import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { sql } from 'kysely';
 import { expect, onTestFinished, test } from 'vitest';
@@ -81,33 +80,10 @@ test('text is ordered by its bytes', async () => {
   expect(rows.map(({ id }) => id)).toEqual(['B', '_', 'a', 'ä']);
 });
 
-test('a copy of a database has another identity', async () => {
-  const { location, open } = await sharedDatabase();
-  const db = open();
-  const { identityOf } = kindOf(db);
-  const original = await identityOf(db, location);
-  expect(await identityOf(db, location)).toEqual(original);
-  await db.destroy();
-  const copy = onPostgres
-    ? await newPostgresDatabase(onTestFinished, new URL(location).pathname.slice(1))
-    : join(temporaryFolder(), 'gen3d.sqlite');
-  if (!onPostgres) copyFileSync(location, copy);
-  const copied = openDatabase(copy);
-  onTestFinished(() => copied.destroy());
-  expect((await identityOf(copied, copy)).id).not.toBe(original.id);
-});
-
-test('a database of one machine has one server at a time, and a shared one has several, which notify each other', async () => {
+test('processes of a shared database notify each other', async () => {
   const { location, open } = await sharedDatabase();
   const [one, other] = [open(), open()] as const;
-  const { isShared, lockForServing, wakeup } = kindOf(one);
-  const folder = temporaryFolder();
-  const unlock = lockForServing(folder, join(folder, 'gen3d.sqlite'));
-  if (isShared) lockForServing(folder, join(folder, 'gen3d.sqlite'))();
-  else expect(() => lockForServing(folder, join(folder, 'gen3d.sqlite'))).toThrow(/Another server uses/);
-  unlock();
-  lockForServing(folder, join(folder, 'gen3d.sqlite'))();
-
+  const { isShared, wakeup } = kindOf(one);
   let heard = 0;
   const stop = wakeup(one, location).listen({ job_waiting: () => heard++ });
   const { notify } = wakeup(other, location);

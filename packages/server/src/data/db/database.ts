@@ -1,12 +1,11 @@
 import type { Dialect, Expression, Kysely, QueryExecutorProvider, SelectQueryBuilder, Transaction } from 'kysely';
 import type { Logger } from 'pino';
-import type { ServerKeys } from '../../base/server-key.js';
 import type { Tables } from './tables.js';
 
 /**
- * Declares what each kind of database does in its own way. The core has SQLite (sqlite.ts), cluster/ has PostgreSQL.
- * Everything else in data/ is written once, in the SQL that both understand; database.test.ts and all tests of data/
- * run on every kind.
+ * Declares the SQL that each kind of database has in its own way. The core has SQLite (sqlite.ts), cluster/ has
+ * PostgreSQL. Everything else in data/ is written once, in the SQL that both understand; database.test.ts and all tests
+ * of data/ run on every kind. Checks at the start, and words for operators, do not belong here: see `StoreEdges`.
  *
  * Guarantees of each kind:
  * - What a transaction has committed survives a crash of this process, of the database and of the machine.
@@ -18,35 +17,10 @@ import type { Tables } from './tables.js';
  */
 export interface DatabaseKind {
   readonly name: string;
-  /** Whether processes on several machines can use one database. */
+  /** Whether processes on several machines can use one database. Of the others, one server at a time uses each. */
   readonly isShared: boolean;
-  /** How to choose another database, as the end of a sentence. */
-  readonly anotherOne: string;
-
-  // Opening
-
   /** Opens the database, which exists or is created. @throws {ConfigError} if the location cannot be used */
   dialect(location: string, options: DatabaseOptions): Dialect;
-  /** Describes a location in messages, without secrets. */
-  describe(location: string): string;
-  /** Returns advice for the operator about the location, if there is any. */
-  warningAbout(location: string): string | undefined;
-  /**
-   * Keeps other servers away from a database that serves only one, and checks such a database for damage. Returns a
-   * function that releases the lock.
-   * @throws {ConfigError} if another server uses the data directory, or the database is damaged
-   */
-  lockForServing(dataDir: string, location: string): () => void;
-  /** @throws {ConfigError} if the database must not be migrated, because it belongs to another program */
-  requireOwn(db: Db, name: string): Promise<void>;
-  /** Returns an error for the operator, if the cause of a failed migration is known. */
-  explain(error: unknown, db: Db, name: string): Promise<Error | undefined>;
-  /** Returns the keys that protect API keys and secrets. They are the same for all servers of the database. */
-  serverKeys(db: Db, file: string, given: string | undefined): Promise<ServerKeys>;
-  /** Puts a new server key before the others. The transaction must have written before, so that rotations take turns. */
-  rotateServerKey(trx: Transaction<Tables>, file: string, given: string | undefined): Promise<void>;
-  /** Distinguishes the database from its copies. */
-  identityOf(db: Db, location: string): Promise<DatabaseIdentity>;
 
   // Schema
 
@@ -61,14 +35,6 @@ export interface DatabaseKind {
 
   /** Returns the time in milliseconds since 1970, as a number or as an expression that the database evaluates. */
   now(): number | Expression<number>;
-  readTime(db: Queryable): Promise<number>;
-  /**
-   * Erases the database's own log of recent changes, in which deleted values are still readable. Resolves with false
-   * while another process reads it. PostgreSQL has no such command: it recycles its log, and vacuum erases rows.
-   */
-  eraseLog(db: Db): Promise<boolean>;
-  /** The SQL function that returns the greatest of its arguments. */
-  readonly greatest: string;
   lockRows<TB extends keyof Tables, O>(
     query: SelectQueryBuilder<Tables, TB, O>,
     lock: RowLock,
@@ -82,8 +48,8 @@ export interface DatabaseKind {
 
   wakeup(db: Db, location: string): Wakeup;
   /**
-   * Opens a token bucket that all servers of the database share: a function that takes a token if at least `reserve` others
-   * stay, and resolves with 0, or resolves with the seconds until there are enough. Absent if there is one server, which
+   * Opens a token bucket that all servers of the database share. Its function takes a token and resolves with 0, or
+   * resolves with the seconds until there is one; the bucket may owe `overdraft`. Absent if there is one server, which
    * counts in its memory.
    */
   rateBucket?(db: Db, name: BucketName, limit: RateLimit): (overdraft: number) => Promise<number>;
@@ -103,13 +69,6 @@ export interface DatabaseOptions {
   withoutTimeout?: boolean;
   /** Receives the start and the end of each outage. */
   log?: Logger | undefined;
-}
-
-export interface DatabaseIdentity {
-  /** Unique per database: a copy made by a dump or a backup gets a different one. */
-  id: string;
-  /** Names the kind in messages. */
-  name: string;
 }
 
 /** Something happened that another process may be waiting for. */

@@ -111,6 +111,17 @@ test.each([
   await expect(migrate(db)).rejects.toThrow(problem);
 });
 
+test('a database with tables of another program is refused, and nothing in it changes', async () => {
+  const db = openDatabase(await emptyDatabase());
+  onTestFinished(() => db.destroy());
+  await sql`create table customers (id int)`.execute(db);
+  await expect(migrate(db)).rejects.toThrow(
+    /contains tables of another program \(customers\)\. Use an empty database: choose another/,
+  );
+  const { rows } = await sql.raw(kindOf(db).schema).execute(db);
+  expect(rows).toEqual([{ item: expect.stringMatching(/^customers\.id int/) }]);
+});
+
 test('tables and indexes that an operator added do not matter', async () => {
   const db = await temporaryDatabase();
   await sql`create table notes (id integer primary key)`.execute(db);

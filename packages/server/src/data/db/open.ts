@@ -3,6 +3,7 @@ import { ConfigError, errorMessage } from '../../base/errors.js';
 import { type DatabaseKind, type DatabaseOptions, type Db, kindOf } from './database.js';
 import { commitThatReads, migrations } from './migrations.js';
 import { readSchemaState, type SchemaState } from './schema.js';
+import { explained } from './sqlite.js';
 import type { Tables } from './tables.js';
 import { DatabaseLockedError, isUnavailable } from './unavailable.js';
 
@@ -23,29 +24,29 @@ export async function ping(db: Db): Promise<true> {
 /**
  * Runs the pending migrations, unless the database is not one of this version. Safe when several processes do so at the
  * same time: on SQLite each runs in one immediate transaction, on PostgreSQL kysely takes an advisory lock.
- * @throws {ConfigError} if the connection fails, the user lacks privileges, the file is damaged, the database contains
- *   another program's tables, or another version of gen3d made it. Nothing in it was changed then
- * @throws {Error} if a migration fails
+ * @param name the path of a SQLite file, or another name for messages
  * @param options `onlyNew`: an existing database is not changed. Throws a ConfigError if it needs to be.
+ * @throws {ConfigError} if the connection fails, the file is damaged, the database contains another program's tables,
+ *   or another version of gen3d made it. Nothing in it was changed then
+ * @throws {Error} if a migration fails
  */
 export async function migrate(
   db: Db,
-  location = 'The database',
+  name = 'The database',
   { onlyNew = false }: { onlyNew?: boolean } = {},
 ): Promise<void> {
   const kind = kindOf(db);
-  const name = kind.describe(location);
   const update = async () => {
-    await kind.requireOwn(db, name);
-    requireReadable(await readSchemaState(db), { name, onlyNew, anotherOne: kind.anotherOne });
+    const another = kind.isShared ? 'another database with --database' : 'another data directory with --data-dir';
+    requireReadable(await readSchemaState(db), { name, onlyNew, another });
     const provider = { getMigrations: async () => migrationsFor(kind) };
     return (await new Migrator({ db, provider }).migrateToLatest()).error;
   };
   const error = await update().catch((thrown: unknown) => thrown);
   if (!error) return;
   if (error instanceof ConfigError) throw error;
-  const explained = await kind.explain(error, db, name);
-  if (explained) throw explained;
+  const sqliteProblem = kind.isShared ? undefined : explained(name, error);
+  if (sqliteProblem) throw sqliteProblem;
   const message = errorMessage(error);
   if (error instanceof DatabaseLockedError) {
     throw new ConfigError(
@@ -76,11 +77,16 @@ const migrationsFor = (kind: DatabaseKind): Record<string, Migration> =>
 /** @throws {ConfigError} that says which version reads the database, if this one does not */
 function requireReadable(
   state: SchemaState,
-  { name, onlyNew, anotherOne }: { name: string; onlyNew: boolean; anotherOne: string },
+  { name, onlyNew, another }: { name: string; onlyNew: boolean; another: string },
 ): void {
-  const orAnother = `or choose another ${anotherOne}`;
+  if (state.relation === 'foreign') {
+    const some = state.tables.slice(0, 3).join(', ') + (state.tables.length > 3 ? ', ...' : '');
+    throw new ConfigError(
+      `${name} contains tables of another program (${some}). Use an empty database: choose ${another}`,
+    );
+  }
   if (state.relation === 'newer') {
-    throw new ConfigError(`${name} was written by a newer gen3d. Update gen3d, ${orAnother}`);
+    throw new ConfigError(`${name} was written by a newer gen3d. Update gen3d, or choose ${another}`);
   }
   // A server or worker of the older version may be running, and would fail after a migration.
   if (state.relation === 'older' && onlyNew) {
@@ -91,11 +97,11 @@ function requireReadable(
   if (state.relation !== 'unknown') return;
   if (state.difference !== undefined) {
     throw new ConfigError(
-      `${name} was made by another build of gen3d (${state.difference}), and was not changed. Start the build that made it, ${orAnother}`,
+      `${name} was made by another build of gen3d (${state.difference}), and was not changed. Start the build that made it, or choose ${another}`,
     );
   }
   const commit = commitThatReads(state.applied);
   throw new ConfigError(
-    `${name} was made by a gen3d from before the first release, and was not changed. Only commit ${commit} reads it: to keep its models, run \`git checkout ${commit}\`, build and start that, and save them with \`gen3d download\`. To start anew, choose another ${anotherOne}`,
+    `${name} was made by a gen3d from before the first release, and was not changed. Only commit ${commit} reads it: to keep its models, run \`git checkout ${commit}\`, build and start that, and save them with \`gen3d download\`. To start anew, choose ${another}`,
   );
 }

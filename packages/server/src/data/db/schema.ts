@@ -7,16 +7,21 @@ import { openSqlite } from './sqlite-connection.js';
 // The list of migrations in a database says which ones ran, not what they did: before the first release, they were
 // edited. So the tables themselves are compared with those that the migrations of this version make.
 
-/** How the schema of a database relates to that of this version. Only a database that is `new` or `older` is migrated. */
+/** How the schema of a database relates to that of this version. Only one that is `new` or `older` is migrated. */
 export type SchemaState =
   | { relation: 'new' | 'older' | 'current' | 'newer' }
+  /** Another program uses the database. */
+  | { relation: 'foreign'; tables: readonly string[] }
   /** Another build of gen3d made it. `difference` names a column or an index, unless its migrations are unknown. */
   | { relation: 'unknown'; applied: readonly string[]; difference?: string };
 
 export async function readSchemaState(db: Db): Promise<SchemaState> {
   const { rows } = await sql<{ item: string }>`${sql.raw(kindOf(db).schema)}`.execute(db);
   const items = rows.map(({ item }) => item);
-  if (!items.some((item) => item.startsWith('kysely_migration.'))) return { relation: 'new' };
+  if (!items.some((item) => item.startsWith('kysely_migration.'))) {
+    const tables = [...new Set(items.filter(isColumn).map(tableOf))].sort();
+    return tables.length === 0 ? { relation: 'new' } : { relation: 'foreign', tables };
+  }
   const applied = await sql<{ name: string }>`select name from kysely_migration order by name`.execute(db);
   return schemaState(
     items,

@@ -1,12 +1,9 @@
-import { randomBytes } from 'node:crypto';
-import { closeSync, openSync, readFileSync, realpathSync, statSync, writeFileSync } from 'node:fs';
-import { hostname } from 'node:os';
-import { dirname, join } from 'node:path';
-import { type Dialect, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler, sql } from 'kysely';
+import { closeSync, openSync, realpathSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { type Dialect, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler } from 'kysely';
 import type { Logger } from 'pino';
 import { ConfigError, errorMessage } from '../../base/errors.js';
-import { keysInFile, rotated, writeKeys } from '../../base/server-key.js';
-import type { DatabaseIdentity, DatabaseKind } from './database.js';
+import type { DatabaseKind } from './database.js';
 import { LogSync } from './log-sync.js';
 import {
   isBusy,
@@ -24,8 +21,6 @@ import { Outage } from './unavailable.js';
 const openTimeoutMs = 5_000;
 /** After a large transaction, the write-ahead log is truncated to this size. Normally it stays at about 4 MiB. */
 const maxWalBytes = 16 * 1024 ** 2;
-/** A file of this size is checked in about a second. */
-const maxCheckedBytes = 256 * 1024 ** 2;
 
 /**
  * Implements databases in SQLite files, each used by the processes of one machine. A transaction locks the whole
@@ -34,38 +29,14 @@ const maxCheckedBytes = 256 * 1024 ** 2;
 export const sqlite: DatabaseKind = {
   name: 'SQLite',
   isShared: false,
-  anotherOne: 'data directory with --data-dir',
   dialect: (path, { log }) => sqliteDialect(path, log),
-  describe: (path) => path,
-  warningAbout: () => undefined,
-  lockForServing(dataDir, path) {
-    const unlock = lockForServing(dataDir);
-    try {
-      requireIntact(path);
-    } catch (error) {
-      unlock();
-      throw error;
-    }
-    return unlock;
-  },
-  requireOwn: async () => {},
-  explain: async (error, _db, path) => explained(path, error),
-  serverKeys: async (_db, file) => keysInFile(file),
-  rotateServerKey: (_trx, file) => writeKeys(file, rotated(keysInFile(file))),
-  identityOf: async (_db, path) => identityOfFile(path),
   define: (statement) => statement,
   ownStatements: [],
   schema: `
     select t.name || '.' || c.name || ' ' || lower(c.type) || iif(c."notnull" or c.pk, ' not null', '') as item
     from sqlite_master t join pragma_table_info(t.name) c where t.type = 'table' and t.name not like 'sqlite%'
     union all select 'index ' || name from sqlite_master where type = 'index' and sql is not null`,
-  now: Date.now,
-  readTime: async () => Date.now(),
-  eraseLog: async (db) => {
-    const { rows } = await sql<{ busy: number }>`pragma wal_checkpoint(truncate)`.execute(db);
-    return rows[0]?.busy === 0;
-  },
-  greatest: 'max',
+  now: () => Date.now(),
   lockRows: (query) => query,
   advisoryLock: async () => {},
   isRetryable: () => false,
@@ -132,7 +103,7 @@ function makePrivate(path: string): void {
 }
 
 /** Returns an error for the operator, if the cause of this one is known. */
-function explained(path: string, error: unknown): ConfigError | undefined {
+export function explained(path: string, error: unknown): ConfigError | undefined {
   if (isDamage(error)) return damaged(path, error);
   if (isNotWritable(error)) return notWritable(path, error);
   if (isUnsuitable(error)) {
@@ -148,27 +119,6 @@ function explained(path: string, error: unknown): ConfigError | undefined {
   );
 }
 
-/**
- * Reads the whole file: a damaged page would otherwise be noticed by the first query that needs it. Larger files are not
- * checked, because the server would start too late.
- *
- * @throws {ConfigError} if the file is damaged
- */
-function requireIntact(path: string): void {
-  const bytes = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
-  if (bytes === 0 || bytes > maxCheckedBytes) return;
-  let database: SqliteConnection | undefined;
-  try {
-    database = openSqlite(path, { busyTimeoutMs: openTimeoutMs, readonly: true });
-    const [finding] = database.prepare('pragma quick_check(1)').all([])[0] ?? [];
-    if (finding !== 'ok') throw damaged(path, new Error(String(finding)));
-  } catch (error) {
-    throw explained(path, error) ?? error;
-  } finally {
-    database?.close();
-  }
-}
-
 export const damaged = (path: string, cause: unknown): ConfigError =>
   new ConfigError(
     `${path} is damaged, or is not a gen3d database. Restore a backup, or choose another data directory with --data-dir`,
@@ -182,47 +132,4 @@ class TransactionalDdlAdapter extends SqliteAdapter {
   override get supportsTransactionalDdl(): boolean {
     return true;
   }
-}
-
-/** Identifies a SQLite database by a random file next to it, which `gen3d admin backup` does not copy. */
-export const identityOfFile = (database: string): DatabaseIdentity => ({
-  id: identityFile(database),
-  name: `${database} on ${hostname()}`,
-});
-
-function identityFile(database: string): string {
-  const path = join(dirname(database), 'installation.id');
-  try {
-    writeFileSync(path, randomBytes(16).toString('hex'), { flag: 'wx', flush: true });
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-  }
-  return readFileSync(path, 'utf8').trim();
-}
-
-/**
- * Lets one server at a time use the data directory of a SQLite database. The database itself admits several processes, but
- * each server would charge its own rates, count requests separately, and size its runners for the whole machine.
- *
- * The lock is SQLite's on an otherwise empty file, because the system releases it no matter how the process ends.
- * @returns a function that releases the lock
- * @throws {ConfigError} if another server uses the data directory, or this process cannot write in it
- */
-export function lockForServing(dataDir: string): () => void {
-  const path = join(dataDir, 'serving.lock');
-  let database: SqliteConnection | undefined;
-  try {
-    database = openSqlite(path, { busyTimeoutMs: 0 });
-    database.exec('begin exclusive');
-  } catch (error) {
-    database?.close();
-    if (isNotWritable(error)) throw notWritable(path, error);
-    if (!isBusy(error)) throw error;
-    throw new ConfigError(
-      `Another server uses the data directory ${dataDir}. Stop that server, or choose another --data-dir. With PostgreSQL, several servers may share one`,
-      { cause: error },
-    );
-  }
-  const lock = database;
-  return () => lock.close();
 }

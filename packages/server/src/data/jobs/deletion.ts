@@ -10,9 +10,9 @@ import type { Time } from '../db/time.js';
 import { forUpdate, transaction } from '../db/transaction.js';
 import type { InputStore } from '../inputs/input-store.js';
 
-// A job is deleted in two steps. One transaction removes its rows, and records the deletion as pending. Then its files are
-// removed, then the log of the database, and the deletion is no longer pending. Until then, housekeeping repeats the
-// second step.
+// A job is deleted in two steps. One transaction removes its rows, and records the deletion as pending. Then its files
+// are removed, then the log of the database, and the deletion is no longer pending. Until then, housekeeping repeats
+// the second step.
 
 export interface JobFiles {
   inputs: InputStore;
@@ -23,8 +23,9 @@ export interface JobFiles {
 export type DeleteOutcome = 'deleted' | 'in_progress' | 'unknown';
 
 /**
- * Deletes a job's rows: the job, its label and URL, its public page, its events and their deliveries. Repeated calls also return `deleted`.
- * The ledger keeps the charge, without a name. A job whose record has expired is found by its charge.
+ * Deletes a job's rows: the job, its label and URL, its public page, its events and their deliveries. Repeated calls
+ * also return `deleted`. The ledger keeps the charge, without a name. A job whose record has expired is found by its
+ * charge.
  *
  * @param accountId the account that asks. Undefined for the operator
  */
@@ -76,8 +77,18 @@ async function erase(db: Db, { inputs, assets }: JobFiles, ids: readonly string[
     await inputs.erase(id);
     await assets.erase(id);
   }
-  if (ids.length === 0 || !(await kindOf(db).eraseLog(db))) return;
+  if (ids.length === 0 || !(await eraseLog(db))) return;
   await db.updateTable('deleted_jobs').set({ pending: 0 }).where('job_id', 'in', ids).execute();
+}
+
+/**
+ * Erases SQLite's log of recent changes, in which deleted values are still readable. Resolves with false while another
+ * process reads it. PostgreSQL has no such command: it recycles its log, and vacuum erases rows.
+ */
+async function eraseLog(db: Db): Promise<boolean> {
+  if (kindOf(db).isShared) return true;
+  const { rows } = await sql<{ busy: number }>`pragma wal_checkpoint(truncate)`.execute(db);
+  return rows[0]?.busy === 0;
 }
 
 const erasedAtOnce = 100;
@@ -104,7 +115,7 @@ export async function finishDeletions(db: Db, files: JobFiles): Promise<void> {
 
 const jobsDeletedAtOnce = 100;
 
-/** Deletes the jobs of deleted accounts, also those whose records have expired. A job in inference is left for later. */
+/** Deletes the jobs of deleted accounts, also those whose records have expired. Jobs in inference are left for later. */
 export async function eraseDeletedAccounts(db: Db, now: Time): Promise<void> {
   const accounts = await db.selectFrom('accounts').select('id').where(sql<boolean>`erasing = 1`).execute();
   for (const { id } of accounts) {
@@ -134,7 +145,7 @@ export async function eraseDeletedAccounts(db: Db, now: Time): Promise<void> {
   }
 }
 
-/** Deletes the jobs whose model is older than `days`. Continues where the last call ended, in the order of the charges. */
+/** Deletes the jobs whose model is older than `days`. Continues where the last call ended, in the order of charges. */
 export async function deleteOldModels(db: Db, now: number, days: number): Promise<void> {
   const before = encodeTime(Math.max(0, now - days * dayMs));
   for (;;) {

@@ -3,8 +3,8 @@ import { firstCharacters, type JobStatus, limits, maxLabelLength, progress } fro
 import { type Expression, sql } from 'kysely';
 import { toMicroUsd } from '../../base/money.js';
 import { AccountDeletedError, dayOf, jobsOfToday, tooManyToday } from '../accounts/quotas.js';
-import type { Queryable } from '../db/database.js';
 import { type Parameters, prepared, rowOf } from '../db/prepared.js';
+import type { Queryable } from '../db/database.js';
 import type { InsertableJob, JobRow } from '../db/tables.js';
 import type { Time } from '../db/time.js';
 import { nextEventTime } from '../webhooks/events.js';
@@ -167,7 +167,7 @@ export async function enqueueJob(
   return numAffectedRows ? counted.eventTime : undefined;
 }
 
-/** Counts a new job of the account, and reserves the time of its first event. Requests that are refused later count, too. */
+/** Counts a new job of the account, and reserves the time of its first event. Later refused requests count, too. */
 const countJob = prepared(
   (trx, parameter: Parameters<{ accountId: string; maxJobsPerDay: number; now: Time; eventTime: number }>) => {
     const now = parameter('now');
@@ -177,7 +177,7 @@ const countJob = prepared(
         jobs_day: dayOf(now),
         jobs_of_day: sql`${jobsOfToday(now)} + 1`,
         open_at_most: sql`open_at_most + 1`,
-        last_event_at: nextEventTime(trx, parameter('eventTime')),
+        last_event_at: nextEventTime(parameter('eventTime')),
       })
       .where('id', '=', parameter('accountId'))
       .where(jobsOfToday(now), '<', parameter('maxJobsPerDay'))

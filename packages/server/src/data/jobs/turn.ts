@@ -3,14 +3,14 @@ import { kindOf, type Queryable } from '../db/database.js';
 import type { JobRow } from '../db/tables.js';
 import { forNoKeyUpdate } from '../db/transaction.js';
 
-// Accounts take turns at inference: start-time fair queueing with jobs of equal length. Jobs are claimed by turn, then by
-// id. A new job gets the turn after its account's latest one that is open or has started inference, so an account's batch
-// of 1,000 spreads over 1,000 turns. If that turn has passed, the job gets the current one: the highest turn whose
-// inference has started. An account that was idle therefore neither waits behind a batch nor saves up turns.
+// Accounts take turns at inference: start-time fair queueing with jobs of equal length. Jobs are claimed by turn, then
+// by id. A new job gets the turn after its account's latest one that is open or has started inference, so an account's
+// batch of 1,000 spreads over 1,000 turns. If that turn has passed, the job gets the current one: the highest turn
+// whose inference has started. An account that was idle therefore neither waits behind a batch nor saves up turns.
 //
 // A turn counts from the start of inference, not from creation: canceled jobs and unusable images do not set an account
-// back. The turn must be stored beyond the end of the job. Otherwise two accounts that each submit a job when their last
-// one is done would keep the current turn from ever advancing, and starve every batch.
+// back. The turn must be stored beyond the end of the job. Otherwise two accounts that each submit a job when their
+// last one is done would keep the current turn from ever advancing, and starve every batch.
 
 /** Lets one transaction at a time enqueue or end jobs of an account. */
 export async function lockTurns(trx: Queryable, accountId: string): Promise<void> {
@@ -43,8 +43,9 @@ export function nextTurn(db: Queryable, accountId: string | Expression<string>) 
   const current = sql`(select min(turn) from (
     select ${highestStarted} as turn union all select ${toPrepare} union all select ${prepared}
   ) as turns)`;
-  const greatest = sql.raw(kindOf(db).greatest);
-  return sql<number>`${greatest}(coalesce(${ofOpenJobs}, 0) + 1, ${ofStartedJobs} + 1, ${current})`;
+  return sql<number>`(select max(turn) from (
+    select coalesce(${ofOpenJobs}, 0) + 1 as turn union all select ${ofStartedJobs} + 1 union all select ${current}
+  ) as turns)`;
 }
 
 /** Returns an expression that counts the account's unfinished jobs. */

@@ -2,8 +2,8 @@ import { isTerminal } from '@gen3d/schema';
 import { type Expression, type NotNull, sql } from 'kysely';
 import { encodeTime } from 'ulid';
 import { newUlid } from '../../base/ids.js';
-import { type Db, kindOf, type Queryable } from '../db/database.js';
 import { type Parameters, prepared, rowOf } from '../db/prepared.js';
+import type { Db, Queryable } from '../db/database.js';
 import type { EventRow, JobEventRow, JobRow } from '../db/tables.js';
 import { after, type Time } from '../db/time.js';
 import { forKeyShare, transaction } from '../db/transaction.js';
@@ -25,13 +25,13 @@ type JobState = Pick<
  * Returns an expression for the time in the id of an account's next event: now, or just after the last event's. Store
  * it in `accounts.last_event_at`, which also locks the account's row.
  */
-export const nextEventTime = (trx: Queryable, now: Expression<number>) =>
-  sql<number>`${sql.raw(kindOf(trx).greatest)}(last_event_at + 1, ${now})`;
+export const nextEventTime = (now: Expression<number>) =>
+  sql<number>`case when last_event_at >= ${now} then last_event_at + 1 else ${now} end`;
 
 const reservedTime = prepared((trx, parameter: Parameters<{ accountId: string; now: number }>) =>
   trx
     .updateTable('accounts')
-    .set({ last_event_at: nextEventTime(trx, parameter('now')) })
+    .set({ last_event_at: nextEventTime(parameter('now')) })
     .where('id', '=', parameter('accountId'))
     .returning('last_event_at as time'),
 );

@@ -1,29 +1,10 @@
 import { access, constants } from 'node:fs/promises';
-import type { Logger } from 'pino';
 import type { Config } from '../../config.js';
 import type { AssetStore } from '../assets/asset-store.js';
 import { FolderAssetStore } from '../assets/folder-store.js';
-import type { DatabaseKind, Db } from '../db/database.js';
 import { FolderInputStore } from '../inputs/folder-store.js';
 import type { InputStore } from '../inputs/input-store.js';
 import type { DataDir } from './data-dir.js';
-
-/**
- * Declares the functions through which the core reaches code that only larger installations need. The composition root,
- * src/edges.ts, supplies the implementations.
- */
-export interface Edges {
-  /** Returns the kind of the database at a location: the path of a SQLite file, or a URL. */
-  databaseAt(location: string): DatabaseKind;
-  /** Opens the stores of models and images, which are in folders or in a bucket, without a request to them. */
-  openFileStores(dirs: Pick<DataDir, 'assets' | 'inputs'>, config: FileStoreConfig): Promise<FileStores>;
-  /**
-   * Ensures that no other database uses the location of models and images, and that all servers of the database use the
-   * same one.
-   * @throws {ConfigError} that names both databases or both locations, and says what to do
-   */
-  claimLocation(store: { db: Db; dirs: DataDir; files: FileStores }, log: Logger): Promise<void>;
-}
 
 export type FileStoreConfig = Pick<Config, 's3Endpoint' | 's3ForcePathStyle'>;
 
@@ -39,8 +20,8 @@ export interface FileStores {
   assets: AssetStore;
   inputs: InputStore;
   /**
-   * Checks that the stores can be used. Resolves with the URL below which they serve the assets themselves, or undefined if
-   * the server does that.
+   * Checks that the stores can be used. Resolves with the URL below which they serve the assets themselves, or
+   * undefined if the server does that.
    * @throws {ConfigError} that names the bucket, its endpoint and what is missing
    */
   check(): Promise<string | undefined>;
