@@ -8,8 +8,8 @@ import { hmac, type KeyRing } from '../../base/server-key.js';
 import { isoTime } from '../../base/time.js';
 import type { Config } from '../../config.js';
 import { maxRowsRead } from '../db/bounds.js';
+import { compiledOnce, type Parameters } from '../db/compiled-once.js';
 import type { Db, Queryable } from '../db/database.js';
-import { type Parameters, prepared } from '../db/prepared.js';
 import { currentTime, type Time } from '../db/time.js';
 import { advisoryLock, transaction } from '../db/transaction.js';
 import { failureReason } from '../db/unavailable.js';
@@ -18,7 +18,7 @@ import { QuotaError, quotas } from './quotas.js';
 
 const purpose = 'api-keys';
 
-const keyWithHash = prepared((db, parameter: Parameters<{ hash: string }>) =>
+const keyWithHash = compiledOnce((db, parameter: Parameters<{ hash: string }>) =>
   db.selectFrom('api_keys').select(['id', 'account_id', 'hash', 'revoked_at']).where('hash', '=', parameter('hash')),
 );
 
@@ -46,7 +46,8 @@ export class ApiKeys {
       apiKey = apiKeyPrefix + randomToken(40),
     }: { name?: string | null; apiKey?: string | undefined } = {},
   ): Promise<{ keyId: string; apiKey: string }> {
-    // Otherwise, concurrent requests would not count each other's keys, or would give one to an account while it is deleted.
+    // Otherwise, concurrent requests would not count each other's keys, or would give one to an account while it is
+    // deleted.
     await lockAccount(db, accountId);
     const keyId = newUlid();
     const row = {

@@ -9,9 +9,9 @@ import {
   tooManyToday,
   tooManyWithoutModel,
 } from '../accounts/quotas.js';
+import { compiledOnce, type Parameters } from '../db/compiled-once.js';
 import type { Db, Queryable } from '../db/database.js';
 import type { GroupCommit } from '../db/group-commit.js';
-import { type Parameters, prepared } from '../db/prepared.js';
 import type { Time } from '../db/time.js';
 import { mayBeCommitted } from '../db/unavailable.js';
 import type { InputStore } from '../inputs/input-store.js';
@@ -119,7 +119,7 @@ export interface JobExtras {
   sampler?: SamplerSettings | undefined;
 }
 
-/** Accepts a job and returns its id. For a repeated idempotency key, returns the id of the first job. See `acceptJob`. */
+/** Accepts a job and returns its id. A repeated idempotency key gives the id of the first job. See `acceptJob`. */
 export function createJob(
   stores: JobStores,
   accountId: string,
@@ -141,8 +141,8 @@ interface NewJobDetails extends JobExtras, JobOrigin {
 }
 
 /**
- * Accepts a job and returns its id. Once this resolves, the image is stored and the row committed, so the job survives a
- * crash.
+ * Accepts a job and returns its id. Once this resolves, the image is stored and the row committed, so the job survives
+ * a crash.
  * @throws {InsufficientBalanceError}
  * @throws {TooManyOpenJobsError}
  * @throws {QuotaError}
@@ -253,7 +253,7 @@ interface AccountQuery extends JobOrigin {
 }
 
 /** Reads what decides whether the account may create a job. */
-const accountOf = prepared((db, parameter: Parameters<AccountQuery>, given) => {
+const accountOf = compiledOnce((db, parameter: Parameters<AccountQuery>, given) => {
   const accountId = parameter('accountId');
   const origin = given.includes('retryOf') ? { retryOf: parameter('retryOf') } : { key: parameter('key') };
   return db

@@ -3,7 +3,7 @@ import { firstCharacters, type JobStatus, limits, maxLabelLength, progress } fro
 import { type Expression, sql } from 'kysely';
 import { toMicroUsd } from '../../base/money.js';
 import { AccountDeletedError, dayOf, jobsOfToday, tooManyToday } from '../accounts/quotas.js';
-import { type Parameters, prepared, rowOf } from '../db/prepared.js';
+import { compiledOnce, type Parameters, rowOf } from '../db/compiled-once.js';
 import type { Queryable } from '../db/database.js';
 import type { InsertableJob, JobRow } from '../db/tables.js';
 import type { Time } from '../db/time.js';
@@ -13,7 +13,7 @@ import { availableBalance } from './reservations.js';
 import { type TaskRow, taskColumns } from './task.js';
 import { nextTurn, openJobs } from './turn.js';
 
-const taskOf = prepared((db, parameter: Parameters<{ id: string; accountId: string }>) =>
+const taskOf = compiledOnce((db, parameter: Parameters<{ id: string; accountId: string }>) =>
   db
     .selectFrom('jobs')
     .select(taskColumns)
@@ -168,7 +168,7 @@ export async function enqueueJob(
 }
 
 /** Counts a new job of the account, and reserves the time of its first event. Later refused requests count, too. */
-const countJob = prepared(
+const countJob = compiledOnce(
   (trx, parameter: Parameters<{ accountId: string; maxJobsPerDay: number; now: Time; eventTime: number }>) => {
     const now = parameter('now');
     return trx
@@ -206,7 +206,7 @@ async function hasBalance(trx: Queryable, accountId: string): Promise<boolean> {
 }
 
 // With RETURNING or SELECT, SQLite would copy every page before changing it, as it does to insert several rows.
-const insertQueued = prepared((trx, parameter: Parameters<NewJob>, given) =>
+const insertQueued = compiledOnce((trx, parameter: Parameters<NewJob>, given) =>
   trx
     .insertInto('jobs')
     .values({

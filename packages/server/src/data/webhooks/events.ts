@@ -2,7 +2,7 @@ import { isTerminal } from '@gen3d/schema';
 import { type Expression, type NotNull, sql } from 'kysely';
 import { encodeTime } from 'ulid';
 import { newUlid } from '../../base/ids.js';
-import { type Parameters, prepared, rowOf } from '../db/prepared.js';
+import { compiledOnce, type Parameters, rowOf } from '../db/compiled-once.js';
 import type { Db, Queryable } from '../db/database.js';
 import type { EventRow, JobEventRow, JobRow } from '../db/tables.js';
 import { after, type Time } from '../db/time.js';
@@ -28,7 +28,7 @@ type JobState = Pick<
 export const nextEventTime = (now: Expression<number>) =>
   sql<number>`case when last_event_at >= ${now} then last_event_at + 1 else ${now} end`;
 
-const reservedTime = prepared((trx, parameter: Parameters<{ accountId: string; now: number }>) =>
+const reservedTime = compiledOnce((trx, parameter: Parameters<{ accountId: string; now: number }>) =>
   trx
     .updateTable('accounts')
     .set({ last_event_at: nextEventTime(parameter('now')) })
@@ -54,7 +54,7 @@ const endpointOf = (trx: Queryable, accountId: string | Expression<string>) =>
   trx.selectFrom('webhook_endpoints').select('final_only').where('account_id', '=', accountId).$call(forKeyShare(trx));
 
 /** Inserts an event. Returns `final_only` of the account's endpoint, or null without an endpoint. */
-const insertEvent = prepared((trx, parameter: Parameters<NewEvent>, given) =>
+const insertEvent = compiledOnce((trx, parameter: Parameters<NewEvent>, given) =>
   trx
     .insertInto('events')
     .values(rowOf(parameter, given))

@@ -1,14 +1,14 @@
 import { type Expression, sql } from 'kysely';
 import { expect, test } from 'vitest';
 import { newAccount, temporaryDatabase } from '../../../test/kit.js';
-import { type Parameters, prepared } from './prepared.js';
+import { compiledOnce, type Parameters } from './compiled-once.js';
 import { transaction } from './transaction.js';
 
-test('a prepared query is built once, and each execution has its own values, also in a transaction', async () => {
+test('a query is built once, and each execution has its own values, also in a transaction', async () => {
   const db = await temporaryDatabase();
   const [ann, bob] = [await newAccount(db), await newAccount(db)];
   let built = 0;
-  const find = prepared((anyDb, parameter: Parameters<{ id: string; sandbox: number }>) => {
+  const find = compiledOnce((anyDb, parameter: Parameters<{ id: string; sandbox: number }>) => {
     built++;
     return anyDb
       .selectFrom('accounts')
@@ -25,13 +25,14 @@ test('a prepared query is built once, and each execution has its own values, als
 test('a query depends on which values are given, and an expression among them belongs to the query', async () => {
   const db = await temporaryDatabase();
   const [ann, bob] = [await newAccount(db), await newAccount(db)];
-  const find = prepared((anyDb, parameter: Parameters<{ id?: string | Expression<string>; limit: number }>, given) =>
-    anyDb
-      .selectFrom('accounts')
-      .select('id')
-      .$if(given.includes('id'), (query) => query.where('id', '=', parameter('id')))
-      .where('name', 'like', 'test %')
-      .limit(parameter('limit')),
+  const find = compiledOnce(
+    (anyDb, parameter: Parameters<{ id?: string | Expression<string>; limit: number }>, given) =>
+      anyDb
+        .selectFrom('accounts')
+        .select('id')
+        .$if(given.includes('id'), (query) => query.where('id', '=', parameter('id')))
+        .where('name', 'like', 'test %')
+        .limit(parameter('limit')),
   );
   expect((await find(db, { limit: 10 })).rows).toHaveLength(2);
   expect((await find(db, { limit: 10, id: bob })).rows).toEqual([{ id: bob }]);

@@ -14,12 +14,12 @@ class Parameter {
  * @param build makes the query, with `parameter(name)` in place of each value that differs between executions. A
  *   query that depends on which values are given is built once for each set of names
  * @example
- * const nameOf = prepared((db, parameter: Parameters<{ id: string }>) =>
+ * const nameOf = compiledOnce((db, parameter: Parameters<{ id: string }>) =>
  *   db.selectFrom('accounts').select('name').where('id', '=', parameter('id')),
  * );
  * const { rows } = await nameOf(db, { id });
  */
-export function prepared<Values extends object, Row>(
+export function compiledOnce<Values extends object, Row>(
   build: (db: Queryable, parameter: Parameters<Values>, given: readonly (keyof Values)[]) => Compilable<Row>,
 ): (db: Queryable, values: Values) => Promise<QueryResult<Row>> {
   const queries = new Map<DatabaseKind, Map<string, CompiledQuery<Row>>>();
