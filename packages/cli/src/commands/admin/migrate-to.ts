@@ -52,14 +52,11 @@ async function migrateTo(url: string, { assets }: { assets?: string }, command: 
 
 function sayFiles({ files }: MoveReport): void {
   if (!files) return;
-  const { assets, photos, missing } = files;
+  const { assets, photos } = files;
   say(
     `Copied ${count(assets.copied, 'file')} of models (${bytes(assets.bytes)}) and ${count(photos.copied, 'photo')} of jobs; ` +
       `${assets.there + photos.there} already existed`,
   );
-  if (missing.length === 0) return;
-  const names = missing.slice(0, 5).join(', ') + (missing.length > 5 ? ', ...' : '');
-  say(`The source has no file for ${count(missing.length, 'entry', 'entries')} of the database: ${names}`);
 }
 
 const toJson = ({ found, tables, files, photosLeft }: MoveReport) => ({

@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import { sql, type Transaction } from 'kysely';
 import { AdminError, ConfigError, isStorageUnavailable } from '../../base/errors.js';
 import { isS3Url } from '../../base/s3-url.js';
@@ -15,9 +14,9 @@ import { type DataDir, dataDirOf } from '../../data/installation/data-dir.js';
 import type { StoreEdges } from '../../data/installation/open-stores.js';
 import { withoutPassword } from '../postgres/connections.js';
 import { copyAssets, copyInputs, type FileCounts, noFiles, type StoredInput } from './copy-files.js';
-import { copyTable } from './copy-table.js';
-import { type CopiedTable, copiedTableNames, openSource, type Source } from './source.js';
-import { isCopied, requireEmpty, storeServerKeys, updateStatistics } from './target.js';
+import { type CopiedRows, copyTables } from './copy-tables.js';
+import { openSource, type Source } from './source.js';
+import { isCopied, requireEmpty, storeServerKeys } from './target.js';
 
 export interface Move {
   /** Settings of the SQLite installation's server. */
@@ -33,22 +32,17 @@ export interface Move {
 export interface MoveReport {
   /** The state of the target database. `finished` means that it had been copied before, and was left unchanged. */
   found: 'empty' | 'finished';
-  /** Rows of each table on both sides, which are equal. Empty if the copy was finished before. */
-  tables: { table: CopiedTable; source: number; target: number }[];
+  /** Empty if the copy was finished before. */
+  tables: CopiedRows[];
   /** Absent if the files were not copied. */
   files?: {
     to: string;
     assets: FileCounts;
     photos: FileCounts;
-    /** Missing from the source: keys of assets, and ids of waiting jobs without an image or a URL to fetch it from. */
-    missing: string[];
   };
   /** Number of images that jobs need and that stay in the source's data directory, which the new servers need. */
   photosLeft: number;
 }
-
-/** Number of rows between two progress messages. */
-const progressInterval = 50_000;
 
 /**
  * Copies a stopped SQLite installation into a PostgreSQL database, whose servers then continue with its accounts, keys,
@@ -85,7 +79,8 @@ export async function migrateTo(
     const copy = async (trx: Transaction<Tables>) => {
       await requireEmpty(trx, location);
       await storeServerKeys(trx, keys, target.serverKey === undefined);
-      return copyTables(from, trx, onProgress);
+      onProgress('Copying the tables');
+      return copyTables(from, trx);
     };
     const tables = isFinished ? [] : await transaction(db, copy);
     const photosLeft = copied && isS3Url(copied.to) ? 0 : (await neededInputs(from, dirs.inputs)).length;
@@ -118,15 +113,6 @@ function serverKeysOf(path: string, given: string | undefined): ServerKeys {
   return keys;
 }
 
-function reporter(table: string, onProgress: (sentence: string) => void): (rows: number) => void {
-  let next = progressInterval;
-  return (rows) => {
-    if (rows < next) return;
-    next += progressInterval;
-    onProgress(`${table}: ${rows} rows`);
-  };
-}
-
 async function copyFiles(
   edges: StoreEdges,
   from: Source,
@@ -138,7 +124,7 @@ async function copyFiles(
   const to = dataDirOf(target);
   const stores = await edges.openFileStores(to, target);
   await stores.check();
-  const report = { to: to.assets, assets: noFiles(), photos: noFiles(), missing: [] as string[] };
+  const report = { to: to.assets, assets: noFiles(), photos: noFiles() };
   onProgress(`Copying the models to ${to.assets}`);
   const source = new FolderAssetStore(assets);
   await copyAssets(
@@ -149,13 +135,8 @@ async function copyFiles(
   );
   // Without a bucket, the images stay in the data directory, even if the models are in another folder.
   if (isS3Url(to.assets)) {
-    const needed = await neededInputs(from, inputs);
-    await copyInputs(needed, new FolderInputStore(inputs), stores.inputs, report.photos);
-    const copied = new Set(needed.map(nameOf));
-    const missing = from.onlyInputs().filter((image) => !copied.has(nameOf(image)));
-    report.missing.push(...new Set(missing.map(({ jobId }) => jobId)));
+    await copyInputs(await neededInputs(from, inputs), new FolderInputStore(inputs), stores.inputs, report.photos);
   }
-  for (const key of from.assetKeys()) if (!existsSync(join(assets, key))) report.missing.push(key);
   return report;
 }
 
@@ -163,28 +144,4 @@ async function copyFiles(
 async function neededInputs(from: Source, folder: string): Promise<StoredInput[]> {
   if (!existsSync(folder)) return [];
   return (await new FolderInputStore(folder).images()).filter(({ jobId }) => from.needsInput(jobId));
-}
-
-const nameOf = ({ jobId, side }: StoredInput) => `${jobId}.${side}`;
-
-async function copyTables(
-  from: Source,
-  trx: Transaction<Tables>,
-  onProgress: (sentence: string) => void,
-): Promise<MoveReport['tables']> {
-  for (const table of copiedTableNames) await copyTable(from, trx, table, reporter(table, onProgress));
-  const tables: MoveReport['tables'] = [];
-  for (const table of copiedTableNames) {
-    const { rows } = await sql<{ count: number }>`select count(*) as count from ${sql.table(table)}`.execute(trx);
-    tables.push({ table, source: from.count(table), target: rows[0]?.count ?? 0 });
-  }
-  const different = tables.filter(({ source, target }) => source !== target);
-  if (different.length > 0) {
-    const counts = different.map(({ table, source, target }) => `${table} has ${target} rows instead of ${source}`);
-    throw new AdminError(
-      `The copy is incomplete: ${counts.join(', ')}. Another process writes to the database. Stop it, then run this again`,
-    );
-  }
-  await updateStatistics(trx);
-  return tables;
 }

@@ -11,8 +11,6 @@ import {
   type SqliteStatement,
 } from '../../data/db/sqlite-connection.js';
 import type { JobRow, Tables } from '../../data/db/tables.js';
-import { photosOf } from '../../data/jobs/photos.js';
-import type { StoredInput } from './copy-files.js';
 
 export type CopiedTable = Exclude<keyof Tables, keyof typeof notCopied>;
 
@@ -54,18 +52,14 @@ export interface Source {
   count(table: CopiedTable): number;
   /** Whether a job may still need its stored image: to be finished, or to be tried again. */
   needsInput(jobId: string): boolean;
-  /** Lists the images that came with unfinished jobs, so they cannot be fetched from a URL. */
-  onlyInputs(): StoredInput[];
   /** Returns the outcome of a job. Undefined if the job has no record. */
   outcomeOf(jobId: string): Outcome | undefined;
-  /** Iterates over the asset keys of all jobs. */
-  assetKeys(): Iterable<string>;
   close(): void;
 }
 
 /**
- * Opens the database at `path` exclusively. Every gen3d process holds SQLite's shared lock on the file while it runs. The
- * exclusive lock requires that there are none, and excludes them until `close()` or the end of this process.
+ * Opens the database at `path` exclusively. Every gen3d process holds SQLite's shared lock on the file while it runs.
+ * The exclusive lock requires that there are none, and excludes them until `close()` or the end of this process.
  * @throws {AdminError} if the file does not exist, is in use, or was written by another version of gen3d
  */
 export function openSource(path: string): Source {
@@ -106,27 +100,11 @@ export function openSource(path: string): Source {
         and (finished_at is null or status in ('FAILED', 'CANCELED') or status = 'SUCCEEDED' and photo_kept = 1)`;
       return database.prepare(query).all([jobId]).length > 0;
     },
-    onlyInputs: () =>
-      database
-        .prepare('select id, views, image_urls from jobs where finished_at is null')
-        .all([])
-        .flatMap((row) => {
-          const [jobId, views, image_urls] = row as [string, string | null, string | null];
-          const photos = photosOf({ views, image_urls }).filter(({ url }) => url === null);
-          return photos.map(({ side }) => ({ jobId, side }));
-        }),
     outcomeOf(jobId) {
       const [row] = database.prepare('select finished_at, model_key from jobs where id = ?').all([jobId]);
       if (!row) return undefined;
       const [finishedAt, modelKey] = row as [JobRow['finished_at'], JobRow['model_key']];
       return { finished: finishedAt !== null, modelKey };
-    },
-    *assetKeys() {
-      const keys = database.prepare(
-        `select model_key from jobs where model_key is not null
-         union all select thumbnail_key from jobs where thumbnail_key is not null`,
-      );
-      for (const [key] of keys.iterate([])) yield key as string;
     },
     close: () => database.close(),
   };

@@ -1,8 +1,7 @@
-import { sql, type Transaction } from 'kysely';
+import { sql } from 'kysely';
 import { AdminError } from '../../base/errors.js';
 import { fingerprintOf, type ServerKeys, textOf } from '../../base/server-key.js';
 import type { Db, Queryable } from '../../data/db/database.js';
-import type { Tables } from '../../data/db/tables.js';
 import { withSharedTables } from '../postgres/shared-tables.js';
 import { copiedTableNames } from './source.js';
 
@@ -47,9 +46,4 @@ export async function storeServerKeys(trx: Queryable, serverKeys: ServerKeys, ke
     .insertInto('server_key')
     .values({ id: 1, key: keep ? textOf(serverKeys) : null, fingerprint })
     .execute();
-}
-
-/** Updates the statistics of PostgreSQL's query planner, which know nothing of the copied rows. */
-export async function updateStatistics(trx: Transaction<Tables>): Promise<void> {
-  for (const table of copiedTableNames) await sql`analyze ${sql.table(table)}`.execute(trx);
 }

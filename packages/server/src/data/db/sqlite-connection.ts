@@ -10,7 +10,6 @@ export interface SqliteStatement {
   readonly columns: readonly string[];
   /** Returns the rows as arrays, in the order of `columns`. */
   all(parameters: readonly unknown[]): unknown[][];
-  iterate(parameters: readonly unknown[]): Iterable<unknown[]>;
   /** Runs a statement that returns no rows. */
   run(parameters: readonly unknown[]): { changes: number; lastInsertRowid: number | bigint };
 }
@@ -83,7 +82,6 @@ export class SqliteConnection {
       isRead: statement.readonly,
       columns: statement.reader ? statement.columns().map(({ name }) => name) : [],
       all: (parameters) => statement.all(parameters),
-      iterate: (parameters) => statement.iterate(parameters),
       run: (parameters) => statement.run(parameters),
     };
   }
