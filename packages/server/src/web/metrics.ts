@@ -2,7 +2,7 @@ import type { StatsFs } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import type { RequestHandler } from 'express';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import { cached, counting } from '../base/cached.js';
+import { cached } from '../base/cached.js';
 import { version } from '../base/version.js';
 import { accountsBelowZero } from '../data/accounts/accounts.js';
 import type { Db } from '../data/db/database.js';
@@ -25,9 +25,6 @@ export function metricsText(metrics: Metrics): RequestHandler {
 /** The methods of our routes, and those that browsers and proxies send of their own accord. */
 const methods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS']);
 
-/** Far more than some 60 routes with a few statuses each. A series takes 2 kB, and its text 1 kB and 0.04 ms of CPU. */
-const maxRequestSeries = 1_000;
-
 /** Collects the metrics of a server. Each server has its own registry, so that two in one process do not mix. */
 export class Metrics implements JobObserver {
   readonly registry = new Registry();
@@ -39,9 +36,6 @@ export class Metrics implements JobObserver {
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5],
     registers: [this.registry],
   });
-
-  /** Label values of the requests so far. */
-  readonly #requests = new Set<string>();
 
   readonly jobsFinished = new Counter({
     name: 'gen3d_jobs_finished_total',
@@ -93,18 +87,11 @@ export class Metrics implements JobObserver {
   });
 
   /**
-   * Records the time of a request. The labels are constants of the code, except that clients choose the method; beyond
-   * `maxRequestSeries`, all is counted as `other`.
+   * Records the time of a request. All labels have few values: some 60 routes, a few statuses of each, and as clients
+   * choose the method, only known ones.
    */
-  recordRequest(labels: { method: string; route: string; status: number }, seconds: number): void {
-    const method = methods.has(labels.method) ? labels.method : 'other';
-    const { route, status } = labels;
-    const series = `${method} ${route} ${status}`;
-    if (this.#requests.size < maxRequestSeries) this.#requests.add(series);
-    const known = this.#requests.has(series)
-      ? { method, route, status }
-      : { method: 'other', route: 'other', status: 0 };
-    this.#requestDuration.observe(known, seconds);
+  recordRequest({ method, ...labels }: { method: string; route: string; status: number }, seconds: number): void {
+    this.#requestDuration.observe({ method: methods.has(method) ? method : 'other', ...labels }, seconds);
   }
 
   claimed(takenOver: boolean): void {
@@ -191,8 +178,7 @@ export class Metrics implements JobObserver {
           }
         },
       });
-    const openJobs = cached(() => openJobsByStatus(db), { ...counting, keptMs: 0 });
-    const deliveries = cached(() => countDeliveries(db), { ...counting, keptMs: 0 });
+    const openJobs = cached(() => openJobsByStatus(db));
     gauge('gen3d_open_jobs', 'Jobs that are not finished', ['status'], async (open) => {
       for (const { status, count } of await openJobs()) open.set({ status }, count);
     });
@@ -215,7 +201,7 @@ export class Metrics implements JobObserver {
       'Webhook events that wait for delivery or are dead letters',
       ['state'],
       async (events) => {
-        const { waiting, dead } = await deliveries();
+        const { waiting, dead } = await countDeliveries(db);
         events.set({ state: 'waiting' }, waiting);
         events.set({ state: 'dead' }, dead);
       },

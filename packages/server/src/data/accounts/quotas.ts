@@ -78,7 +78,7 @@ export function countJobsWithoutModel(db: Queryable): (accountId: string) => Pro
     return (await rows.executeTakeFirstOrThrow()).count;
   };
   return (accountId) => {
-    const countOfAccount = counts.get(accountId) ?? cached(() => count(accountId), { keptMs });
+    const countOfAccount = counts.get(accountId) ?? cached(() => count(accountId), keptMs);
     // The accounts that asked last are at the end.
     counts.delete(accountId);
     counts.set(accountId, countOfAccount);

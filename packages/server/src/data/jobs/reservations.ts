@@ -5,9 +5,9 @@ import { recentInferenceMs } from '../accounts/ledger.js';
 import type { Rates } from '../accounts/rates.js';
 import type { Queryable } from '../db/database.js';
 
-// An account may have many unfinished jobs, whose charges are unknown. Each reserves an estimate in its row, so a balance
-// ends at most one job below zero if the estimates hold. The sum is computed from the unfinished jobs, because a stored sum
-// could differ from them after a crash.
+// An account may have many unfinished jobs, whose charges are unknown. Each reserves an estimate in its row, so a
+// balance ends at most one job below zero if the estimates hold. The sum is computed from the unfinished jobs, because
+// a stored sum could differ from them after a crash.
 
 /** How many charges of all accounts the estimate looks at. */
 const chargesRead = 200;
@@ -17,12 +17,7 @@ const firstInferenceMs = 10_000;
 
 /** Estimates the charge of a job: the median inference time of the last jobs, at the highest rate. */
 export function jobEstimate(db: Queryable, rates: () => Rates): () => Promise<MicroUsd> {
-  const medianMs = cached(
-    async () => {
-      return median(await recentInferenceMs(db, chargesRead)) ?? firstInferenceMs;
-    },
-    { keptMs },
-  );
+  const medianMs = cached(async () => median(await recentInferenceMs(db, chargesRead)) ?? firstInferenceMs, keptMs);
   return async () => {
     const rate = Math.max(0, ...Object.values(rates()));
     return rate > 0 ? priceOf(await medianMs(), rate) : 0;

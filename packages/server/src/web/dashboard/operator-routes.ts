@@ -3,7 +3,7 @@ import { isStorable, limits, Name, notStorable } from '@gen3d/schema';
 import type { OperatorAccountList, Overview } from '@gen3d/schema/dashboard';
 import { Router } from 'express';
 import { z } from 'zod';
-import { cached, counting } from '../../base/cached.js';
+import { cached } from '../../base/cached.js';
 import { maxUsd, toMicroUsd, toUsd } from '../../base/money.js';
 import { dayMs, isoTime } from '../../base/time.js';
 import { version } from '../../base/version.js';
@@ -57,7 +57,7 @@ export function operatorRoutes(services: Dependencies): Router {
     const byStatus = [...(await openJobsByStatus(db)), ...(await finishedJobsByStatus(db, dayMs))];
     const jobs = Object.fromEntries(byStatus.map(({ status, count }) => [status, count]));
     return { jobs, events: await countDeliveries(db) };
-  }, counting);
+  });
 
   router.get('/overview', async (_request, response) => {
     const { jobs, events } = await counts();
