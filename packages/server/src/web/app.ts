@@ -1,4 +1,5 @@
 import express, { type Express, type RequestHandler, Router } from 'express';
+import helmet from 'helmet';
 import type { Logger } from 'pino';
 import { routineLevel } from '../base/log.js';
 import type { Config } from '../config.js';
@@ -16,7 +17,6 @@ import { ownHostsOnly, requireHost } from './guards/host.js';
 import { receiveWholeBody } from './guards/http-server.js';
 import { limitByAddress, requestLimit, sandboxLimit } from './guards/rate-limit.js';
 import { requestLog } from './guards/request-log.js';
-import { securityHeaders } from './guards/security-headers.js';
 import { admit, holdByAddress } from './guards/shares.js';
 import { type Metrics, metricsText } from './metrics.js';
 import { type Guards, mount, type RouteGroup } from './mount.js';
@@ -48,7 +48,7 @@ export function createApp(services: Services, foreign: readonly RouteGroup<'key'
   app.use(receiveWholeBody);
   // Responses are data, which browsers must not execute, frame or sniff.
   app.use(
-    securityHeaders({
+    helmet({
       contentSecurityPolicy: { useDefaults: false, directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] } },
       // The operator's other hosts may use plain http.
       strictTransportSecurity: { includeSubDomains: false },
@@ -155,7 +155,7 @@ export function createMetricsApp(services: {
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
-  app.use(securityHeaders({ strictTransportSecurity: false }));
+  app.use(helmet({ strictTransportSecurity: false }));
   app.use(requireHost);
   app.get('/healthz', health(services));
   // Monitoring calls an address, whatever names the API has.
