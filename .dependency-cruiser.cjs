@@ -158,7 +158,7 @@ module.exports = {
     ]),
     ...oneWay(`${server}/work`, [
       'bundles',
-      ['poll', 'stage-failures'],
+      'stage-failures',
       ['file-access', 'stage-outage'],
       ['preparation', 'runner', 'webhooks', 'housekeeping'],
       'children',

@@ -148,7 +148,7 @@ const jobFunctions = ({ db, dirs, files }: Opened) => ({
   /** Cancels a job that is not finished. Returns its id. */
   async cancelJob(jobId: string) {
     const id = await identifyJob(db, jobId);
-    const outcome = await transaction(db, (trx) => cancel(trx, id, currentTime(db)));
+    const { outcome } = await cancel(db, id, currentTime(db));
     if (outcome !== 'canceled') throw new AdminError(`Job ${id} is finished; it cannot be canceled`);
     await kindOf(db).wakeup(db, dirs.database).notify('job_canceled');
     return id;

@@ -15,7 +15,7 @@ import { Endpoints, SecretBox } from './data/webhooks/endpoints.js';
 import { readEventStates } from './data/webhooks/events.js';
 import { Cursors } from './web/answers/cursors.js';
 import { EventFeed } from './web/answers/event-feed.js';
-import { JobEstimates, queueHeadSize } from './web/answers/job-estimates.js';
+import { jobEstimates, queueHeadSize } from './web/answers/job-estimates.js';
 import { createShares } from './web/guards/shares.js';
 import { Metrics } from './web/metrics.js';
 import type { Services } from './web/routes/services.js';
@@ -114,16 +114,15 @@ function createServices(
 ): ServerContext['services'] {
   const { db, files, keyRing } = store;
   const { commits, onEvent, ...shared } = own;
-  const jobEstimates = new JobEstimates(
-    (jobId) => worker.runningStage(jobId),
-    () => firstInQueue(db, queueHeadSize),
-  );
   return {
     ...store,
     config,
     log,
     ...shared,
-    jobEstimates,
+    estimateOf: jobEstimates(
+      (jobId) => worker.runningStage(jobId),
+      () => firstInQueue(db, queueHeadSize),
+    ),
     runners: children,
     assetsUrl,
     files,

@@ -195,7 +195,7 @@ test('a job that is canceled in inference stops at once and costs nothing, and t
   hold.while = () => true;
   await start();
   await until(async () => inferring.size === 2);
-  expect(await cancel(db, ids[0]!, Date.now())).toBe('canceled');
+  expect(await cancel(db, ids[0]!, Date.now())).toMatchObject({ outcome: 'canceled' });
   worker.checkLeases();
   await until(async () => inferring.has(ids[2]!));
   expect(inferring).not.toContain(ids[0]);

@@ -7,11 +7,12 @@ import type { JobStage } from '../data/jobs/stage-times.js';
 import { type ActiveJob, ActiveJobs, type Opening, type WorkContext } from './active-jobs.js';
 import { FileAccess } from './file-access.js';
 import { Inference } from './infer.js';
-import { Poll } from './poll.js';
 import { Preparation } from './prepare.js';
 import type { RunnerDevice } from './runner/runner.js';
 import { StageTimeoutError } from './stage-failures.js';
 
+/** Interval at which a machine looks for jobs without being woken. */
+const pollMs = 1_000;
 /** Extra time after the grace period of a drain, for what jobs still do after their release. */
 const settleMs = 2_000;
 
@@ -21,14 +22,14 @@ export interface WorkerOptions extends Omit<WorkContext, 'files'> {
 }
 
 /**
- * Works on jobs, several at a time, each under a lease of its own. One loop claims jobs for both stages, preparation and
- * inference. This process holds the database and the files; its children compute, and have neither.
+ * Works on jobs, several at a time, each under a lease of its own. One loop claims jobs for both stages, preparation
+ * and inference. This process holds the database and the files; its children compute, and have neither.
  */
 export class Worker {
   readonly #context: WorkContext;
   readonly #jobs: ActiveJobs;
   readonly #stages: { readonly inference: Inference; readonly preparation: Preparation };
-  readonly #poll = new Poll();
+  #waking = new AbortController();
   readonly #inProgress = new Set<Promise<void>>();
   #running: Promise<void> = Promise.resolve();
   #stopKeepingLeases: () => void = () => {};
@@ -53,9 +54,10 @@ export class Worker {
     return device;
   }
 
-  /** Looks for a job now. */
+  /** Looks for a job now, or at once after the present search. */
   wake(): void {
-    this.#poll.wake();
+    // Each call to `abort` creates an error with a stack.
+    if (!this.#waking.signal.aborted) this.#waking.abort();
   }
 
   /** Stops the work on jobs that were canceled. */
@@ -91,7 +93,9 @@ export class Worker {
   async #claimUntilDrained(): Promise<void> {
     while (!this.#jobs.draining) {
       await nextTurn();
-      if (!(await this.#claimOnce())) await this.#poll.wait();
+      if (await this.#claimOnce()) continue;
+      await pause(pollMs, undefined, { signal: this.#waking.signal }).catch(() => {});
+      this.#waking = new AbortController();
     }
   }
 

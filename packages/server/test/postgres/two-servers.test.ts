@@ -213,13 +213,13 @@ describe('when two processes write one job', () => {
   test('a cancellation during a change of progress ends the job, and is its last event', async () => {
     const { one, other } = await twoPools();
     const { account, id, lease } = await inferring(one);
-    let canceled: Promise<string> | undefined;
+    let canceled: Promise<{ outcome: string }> | undefined;
     await one.transaction().execute(async (trx) => {
       await trx.updateTable('jobs').set({ progress: 40 }).where('id', '=', id).execute();
       canceled = cancel(other, id, currentTime(other));
       await lockWaits(one);
     });
-    expect(await canceled).toBe('canceled');
+    expect(await canceled).toMatchObject({ outcome: 'canceled' });
     expect((await eventsOf(one, account)).at(-1)).toEqual(['CANCELED', 40]);
     await expect(advance(one, lease, { status: 'IN_PROGRESS', progress: 50 }, currentTime(one))).rejects.toThrow(
       LeaseLostError,

@@ -135,7 +135,7 @@ describe('the limit of open jobs', () => {
     await claimForPreparation(db, ask);
     await expect(create(account)).rejects.toThrow(TooManyOpenJobsError);
     await create(other);
-    expect(await cancel(db, id, 0)).toBe('canceled');
+    expect(await cancel(db, id, 0)).toMatchObject({ outcome: 'canceled' });
     await create(account);
     await expect(create(account)).rejects.toThrow(TooManyOpenJobsError);
   });
@@ -162,7 +162,7 @@ describe('the limit of open jobs', () => {
     };
     await expect(create(account)).rejects.toThrow(TooManyOpenJobsError);
     expect(stored).toEqual([]);
-    expect(await cancel(db, id, 0)).toBe('canceled');
+    expect(await cancel(db, id, 0)).toMatchObject({ outcome: 'canceled' });
     const next = await create(account);
     expect(stored).toEqual([next.id]);
   });

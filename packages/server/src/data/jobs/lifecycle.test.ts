@@ -214,7 +214,7 @@ describe('cancel', () => {
   test('ends a job before inference, and ends its lease', async () => {
     const { db, account, id } = await setUp({ prepared: 0 });
     const { lease } = (await preparation(db))!;
-    expect(await cancel(db, id, 7)).toBe('canceled');
+    expect(await cancel(db, id, 7)).toMatchObject({ outcome: 'canceled' });
     expect(await jobOf(db, id)).toMatchObject({ status: 'CANCELED', finished_at: 7 });
     await expect(finishPreparation(db, lease, 12, 8)).rejects.toThrow(LeaseLostError);
     expect((await eventsOf(db, account)).at(-1)).toEqual(['CANCELED', 5]);
@@ -224,7 +224,7 @@ describe('cancel', () => {
     const { db, account, id } = await setUp();
     const lease = await infer(db);
     expect(await renew(db, [lease], { now: 6, leaseMs })).toEqual(new Set([lease.token]));
-    expect(await cancel(db, id, 7)).toBe('canceled');
+    expect(await cancel(db, id, 7)).toMatchObject({ outcome: 'canceled' });
     expect(await renew(db, [lease], { now: 7, leaseMs })).toEqual(new Set());
     await expect(succeed(db, lease, success, 8)).rejects.toThrow(LeaseLostError);
     expect(await jobOf(db, id)).toMatchObject({ status: 'CANCELED', finished_at: 7, model_key: null });
@@ -235,7 +235,7 @@ describe('cancel', () => {
   test('is too late for a finished job', async () => {
     const { db, id } = await setUp();
     await succeed(db, await infer(db), success, 0);
-    expect(await cancel(db, id, 0)).toBe('too_late');
-    expect(await cancel(db, 'nobody', 0)).toBe('unknown');
+    expect(await cancel(db, id, 0)).toMatchObject({ outcome: 'too_late' });
+    expect(await cancel(db, 'nobody', 0)).toMatchObject({ outcome: 'unknown' });
   });
 });

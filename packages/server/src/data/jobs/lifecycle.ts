@@ -86,8 +86,8 @@ const failedWith = ({ code, message }: { code: TaskErrorCode; message: string })
 });
 
 /**
- * Moves a job forward. A later attempt repeats stages that an earlier one has reported: then the status stays, the progress
- * does not fall, and without a change no event is sent.
+ * Moves a job forward. A later attempt repeats stages that an earlier one has reported: then the status stays, the
+ * progress does not fall, and without a change no event is sent.
  * @throws {LeaseLostError}
  */
 export async function advance(
@@ -129,8 +129,8 @@ export async function finishPreparation(db: Db, lease: Lease, prepareMs: number,
 }
 
 /**
- * Ends the inference of a job whose prepared image is missing, and that has a URL to fetch it from again. It waits for its
- * preparation as if that had not happened, but not before `pauseMs`, and its status stays.
+ * Ends the inference of a job whose prepared image is missing, and that has a URL to fetch it from again. It waits for
+ * its preparation as if that had not happened, but not before `pauseMs`, and its status stays.
  * @throws {LeaseLostError}
  */
 export async function prepareAgain(db: Db, lease: Lease, pauseMs: number, now: Time): Promise<void> {
@@ -246,29 +246,28 @@ export async function reap(db: Db, now: Time): Promise<number> {
 
 export type CancelOutcome = 'canceled' | 'unknown' | 'too_late';
 
-/** Cancels an unfinished job. A machine that works on it loses its lease, and stops when it tries to renew it. */
-export const cancel = async (db: Db, jobId: string, now: Time): Promise<CancelOutcome> =>
-  (await transaction(db, (trx) => cancelIn(trx, jobId, now))).outcome;
-
 interface Cancellation {
   outcome: CancelOutcome;
   /** The job whose photo is no longer kept, if there is one. */
   forgotten?: string | undefined;
 }
 
-/** Cancels a job as `cancel` does, if it belongs to this account. */
-export const cancelOwn = (db: Db, accountId: string, jobId: string, now: Time): Promise<Cancellation> =>
-  transaction(db, (trx) => cancelIn(trx, jobId, now, accountId));
-
-async function cancelIn(trx: Queryable, jobId: string, now: Time, accountId?: string): Promise<Cancellation> {
-  const job = await trx
-    .selectFrom('jobs')
-    .selectAll()
-    .where('id', '=', jobId)
-    .$if(accountId !== undefined, (query) => query.where('account_id', '=', accountId ?? ''))
-    .$call(forUpdate(trx))
-    .executeTakeFirst();
-  if (!job) return { outcome: 'unknown' };
-  if (!canMove(job.status, 'CANCELED')) return { outcome: 'too_late' };
-  return { outcome: 'canceled', forgotten: await endWithout(trx, job, { status: 'CANCELED' }, now) };
+/**
+ * Cancels an unfinished job. A machine that works on it loses its lease, and stops when it tries to renew it.
+ *
+ * @param accountId the account that asks. Undefined for the operator
+ */
+export function cancel(db: Db, jobId: string, now: Time, accountId?: string): Promise<Cancellation> {
+  return transaction(db, async (trx) => {
+    const job = await trx
+      .selectFrom('jobs')
+      .selectAll()
+      .where('id', '=', jobId)
+      .$if(accountId !== undefined, (query) => query.where('account_id', '=', accountId ?? ''))
+      .$call(forUpdate(trx))
+      .executeTakeFirst();
+    if (!job) return { outcome: 'unknown' };
+    if (!canMove(job.status, 'CANCELED')) return { outcome: 'too_late' };
+    return { outcome: 'canceled', forgotten: await endWithout(trx, job, { status: 'CANCELED' }, now) };
+  });
 }

@@ -3,7 +3,7 @@ import { newAccount, newJob, temporaryDatabase } from '../../../test/kit.js';
 import { dayMs } from '../../base/time.js';
 import { quotas } from '../accounts/quotas.js';
 import type { Db } from '../db/database.js';
-import { cancelOwn, maxAttempts, reap } from './lifecycle.js';
+import { cancel, maxAttempts, reap } from './lifecycle.js';
 import { forgetImage, needsInput } from './retry.js';
 
 test('the photo of a job is needed until it has succeeded, and for 7 days after it failed or was canceled', async () => {
@@ -56,19 +56,19 @@ describe('of the failed and canceled jobs of an account', () => {
   test('only the newest 50 keep their photo and URL, in whatever order they end', async () => {
     const db = await temporaryDatabase();
     const [account, other] = [await newAccount(db), await newAccount(db, 'other')];
-    const cancel = async (id: string) => (await cancelOwn(db, account, id, Date.now())).forgotten;
+    const forgottenBy = async (id: string) => (await cancel(db, id, Date.now(), account)).forgotten;
     const late = await newJob(db, account);
     const ids: string[] = [];
     for (let i = 0; i < quotas.photosForRetries; i++) ids.push(await newJob(db, account));
     await newJob(db, other, { status: 'CANCELED', finished_at: Date.now() });
-    for (const id of ids) expect(await cancel(id)).toBeUndefined();
+    for (const id of ids) expect(await forgottenBy(id)).toBeUndefined();
     const oldest = ids[0]!;
     expect(await needsInput(db, oldest)).toBe(true);
     const newest = await newJob(db, account);
-    expect(await cancel(newest)).toBe(oldest);
+    expect(await forgottenBy(newest)).toBe(oldest);
     expect(await needsInput(db, oldest)).toBe(false);
     // It ends last, but was created first.
-    expect(await cancel(late)).toBe(late);
+    expect(await forgottenBy(late)).toBe(late);
     const urls = await urlsOf(db);
     expect([...ids.slice(1), newest].every((id) => urls.has(id))).toBe(true);
     expect(urls.has(oldest) || urls.has(late)).toBe(false);

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { JobStage } from '../../data/jobs/stage-times.js';
-import { JobEstimates, queueHeadSize } from './job-estimates.js';
+import { type EstimateOf, jobEstimates, queueHeadSize } from './job-estimates.js';
 
 let queue: string[];
 let reads: number;
-let estimates: JobEstimates;
+let estimateOf: EstimateOf;
 /** The stage of each inference on this machine, by job. */
 let stages: Map<string, JobStage>;
 beforeEach(() => {
@@ -12,7 +12,7 @@ beforeEach(() => {
   queue = [];
   reads = 0;
   stages = new Map();
-  estimates = new JobEstimates(
+  estimateOf = jobEstimates(
     (jobId) => stages.get(jobId),
     async () => {
       reads++;
@@ -24,8 +24,8 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-const waiting = (id: string) => estimates.estimate({ id, status: 'QUEUED' });
-const running = (id: string) => estimates.estimate({ id, status: 'IN_PROGRESS' });
+const waiting = (id: string) => estimateOf({ id, status: 'QUEUED' });
+const running = (id: string) => estimateOf({ id, status: 'IN_PROGRESS' });
 
 test('a waiting job has a position behind those that wait, and a running one has a stage', async () => {
   queue = ['a', 'b'];

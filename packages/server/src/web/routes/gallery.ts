@@ -13,7 +13,7 @@ import {
   setHidden,
   toGalleryJob,
 } from '../../data/jobs/gallery.js';
-import { cancelOwn } from '../../data/jobs/lifecycle.js';
+import { cancel } from '../../data/jobs/lifecycle.js';
 import { retryJob } from '../../data/jobs/retry.js';
 import { shareModel, unshareModel } from '../../data/jobs/shares.js';
 import { HttpError, noSuch, sendJson, validated } from '../answers/responses.js';
@@ -53,7 +53,7 @@ const withoutLabels = ({ search, id, sort, ...query }: GalleryQuery): GalleryQue
 const Selection = z.object({ task_ids: z.array(z.string().max(26)).min(1).max(limits.pageSize.max) });
 
 /** The services that turn the row of a job into a response. */
-type Presented = Pick<Services, 'assetsUrl' | 'db' | 'jobEstimates' | 'jobStores'>;
+type Presented = Pick<Services, 'assetsUrl' | 'db' | 'estimateOf' | 'jobStores'>;
 
 type Dependencies = Presented &
   Pick<Services, 'cursors' | 'eventFeed' | 'files' | 'log' | 'shares' | 'onJobCanceled' | 'onJobCreated'>;
@@ -72,14 +72,9 @@ export function galleryRoutes(services: Dependencies): Router {
 }
 
 /** Converts the rows of jobs for clients. */
-function presenter({ assetsUrl, jobEstimates, jobStores, db }: Presented) {
+function presenter({ assetsUrl, estimateOf, jobStores, db }: Presented) {
   const present = async (row: GalleryRow): Promise<GalleryJob> =>
-    toGalleryJob(
-      row,
-      assetsUrl(),
-      isTerminal(row.status) ? {} : await jobEstimates.estimate(row),
-      jobStores.keepPhotosDays,
-    );
+    toGalleryJob(row, assetsUrl(), isTerminal(row.status) ? {} : await estimateOf(row), jobStores.keepPhotosDays);
 
   async function find(accountId: string, id: string): Promise<GalleryJob> {
     const row = await findGalleryJob(db, accountId, id);
@@ -159,8 +154,8 @@ function addChanges(router: Router, services: Dependencies): void {
   router.route('/:id/cancel').post(refuseSandbox, async (request, response) => {
     const { accountId } = callerOf(response);
     const { id } = request.params;
-    const cancel = () => cancelOwn(db, accountId, id, currentTime(db));
-    const { outcome, forgotten } = await inTurn(shares.changes, accountId, response, cancel);
+    const change = () => cancel(db, id, currentTime(db), accountId);
+    const { outcome, forgotten } = await inTurn(shares.changes, accountId, response, change);
     if (outcome === 'unknown') throw noSuch('job');
     if (outcome === 'too_late') {
       throw new HttpError(409, 'not_cancelable', 'The job is finished, and cannot be canceled');

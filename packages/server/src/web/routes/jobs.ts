@@ -47,7 +47,7 @@ export function samplerSettings(header: string | undefined): SamplerSettings | u
   return settings;
 }
 
-/** Returns the idempotency key in the header, for routes whose bodies have none. @throws {HttpError} if it is invalid */
+/** Returns the idempotency key of the header, for routes whose body has none. @throws {HttpError} if it is invalid */
 export function repeatKey(request: Request): string | undefined {
   return validated(IdempotencyKey.optional().safeParse(request.get(repeatKeyHeader)), repeatKeyHeader);
 }
@@ -77,9 +77,9 @@ export async function acceptJob(
 
 /** Serves `/v1/jobs` (docs/contract.md sections 4.1 to 4.3). */
 export function jobRoutes(
-  services: JobCreation & Pick<Services, 'cursors' | 'assetsUrl' | 'jobEstimates' | 'shares'>,
+  services: JobCreation & Pick<Services, 'cursors' | 'assetsUrl' | 'estimateOf' | 'shares'>,
 ): Router {
-  const { db, cursors, assetsUrl, jobEstimates } = services;
+  const { db, cursors, assetsUrl, estimateOf } = services;
   const router = Router();
 
   router.post('/', jsonBody(services), async (request, response) => {
@@ -109,7 +109,7 @@ export function jobRoutes(
     if (!task) throw noSuch('job');
     if (!isTerminal(task.status)) {
       response.set('retry-after', String(pollSeconds(task.status)));
-      response.set(estimateHeaders(await jobEstimates.estimate(task)));
+      response.set(estimateHeaders(await estimateOf(task)));
     }
     sendJson(response, 200, toTask(task, assetsUrl()));
   });

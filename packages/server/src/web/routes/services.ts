@@ -9,7 +9,7 @@ import type { Endpoints } from '../../data/webhooks/endpoints.js';
 import type { RunnerBundles } from '../../work/bundles.js';
 import type { Cursors } from '../answers/cursors.js';
 import type { EventFeed } from '../answers/event-feed.js';
-import type { JobEstimates } from '../answers/job-estimates.js';
+import type { EstimateOf } from '../answers/job-estimates.js';
 import type { ServerShares } from '../guards/shares.js';
 import type { Metrics } from '../metrics.js';
 
@@ -26,7 +26,7 @@ export interface Services {
   files: JobFiles;
   shares: ServerShares;
   metrics: Metrics;
-  jobEstimates: JobEstimates;
+  estimateOf: EstimateOf;
   log: Logger;
   /** Undefined if the assets are served from elsewhere, at `assetsUrl`. */
   assetsFolder: string | undefined;
