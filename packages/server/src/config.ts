@@ -391,8 +391,8 @@ function chosenIn(dataDir: string): BundleChoice {
  * Merges and checks all settings. A flag overrides a variable, which overrides the file, which overrides the choice of
  * `gen3d models use`, which overrides the default.
  *
- * `flags` has the camelCase keys of `settings`. Undefined values, other keys (another command's flags) and empty variables
- * are ignored. Without `file`, reads the file that `--config` or `GEN3D_CONFIG` names.
+ * `flags` has the camelCase keys of `settings`. Undefined values, other keys (another command's flags) and empty
+ * variables are ignored. Without `file`, reads the file that `--config` or `GEN3D_CONFIG` names.
  * @throws {ConfigError} for an invalid value, an unknown key in the file, or an unreadable file
  */
 export function loadConfig(

@@ -6,8 +6,8 @@ import { makeFolder, replaceFile, syncFolder } from '@gen3d/engine/files';
 import { ifMissing } from './errors.js';
 
 /**
- * Writes a file atomically and durably: after a crash it exists either whole or not at all. Draft, fsync, rename, fsync of
- * the folder. The draft's name starts with a dot, which the asset server never serves.
+ * Writes a file atomically and durably: after a crash it exists either whole or not at all. Draft, fsync, rename, fsync
+ * of the folder. The draft's name starts with a dot, which the asset server never serves.
  *
  * `write-file-atomic` does not fsync the folder, and its drafts would be served.
  */

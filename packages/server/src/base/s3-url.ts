@@ -6,7 +6,7 @@ export interface S3Location {
 
 export const isS3Url = (location: string): boolean => location.startsWith('s3://');
 
-/** Bucket names by S3's rules. A prefix has only characters that URLs do not escape, because keys become permanent URLs. */
+/** Bucket names by S3's rules. A prefix has only characters that URLs do not escape, since keys become URLs. */
 const pattern = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])((?:\/[\w.-]+)*)\/?$/;
 
 /** Parses `s3://bucket` or `s3://bucket/prefix`. Undefined if it is neither. */

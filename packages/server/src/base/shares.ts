@@ -3,7 +3,7 @@ export interface SharesOptions {
   total: number;
   /** The largest share of one holder, if that is less than half. */
   perHolder?: number;
-  /** A holder of less may take all that is free, and what others give way. Default: an eighth of the total, at most 8. */
+  /** A holder of less may take all that is free, and what others give way. Default: an eighth, at most 8. */
   guaranteed?: number;
   /** After this time without progress, a share may give way. Default: never. */
   giveWayAfterMs?: number;
@@ -25,8 +25,8 @@ const checkMs = 1_000;
 /**
  * A capacity that holders share, such as accounts, by one rule:
  *
- * - A holder may take more while it then holds no more than is free (Choudhury and Hahne, "Dynamic Queue Length Thresholds
- *   for Shared-Memory Packet Switches", 1998). One holder alone thus gets at most half.
+ * - A holder may take more while it then holds no more than is free (Choudhury and Hahne, "Dynamic Queue Length
+ *   Thresholds for Shared-Memory Packet Switches", 1998). One holder alone thus gets at most half.
  * - A holder of less than the guaranteed share may take all that is free. If that is too little, others give way: those
  *   that have made no progress for a while, first those of the holder that has most.
  * - Holders whose callers wait take turns, so a holder waits for one caller of each other holder.

@@ -14,8 +14,8 @@ export interface RouteGroup<Who extends string = string> {
 export interface Guards {
   handlers: readonly RequestHandler[];
   /**
-   * Whether unknown paths and methods below a group get 404 and 405. The others leave them to the groups that follow, so
-   * that a request without a key gets the same 403 for each.
+   * Whether unknown paths and methods below a group get 404 and 405. The others leave them to the groups that follow,
+   * so that a request without a key gets the same 403 for each.
    */
   areExclusive: boolean;
 }

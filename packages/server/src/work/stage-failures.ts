@@ -8,7 +8,7 @@ export class AttemptFailure extends Error {
   override readonly name = 'AttemptFailure';
 }
 
-/** An attempt ends because another account needs its slot. It counts, and the job can be claimed again after a pause. */
+/** An attempt ends because another account needs its share. It counts, and the job is claimed again after a pause. */
 export class GaveWayError extends Error {
   override readonly name = 'GaveWayError';
 }

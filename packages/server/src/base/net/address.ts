@@ -1,8 +1,8 @@
 import ipaddr from 'ipaddr.js';
 
 /**
- * True if an IP address is an ordinary public one. Special ranges are not: private, loopback, link-local (which includes
- * cloud metadata services), carrier NAT, multicast, reserved, and forms that embed another address.
+ * True if an IP address is an ordinary public one. Special ranges are not: private, loopback, link-local (which
+ * includes cloud metadata services), carrier NAT, multicast, reserved, and forms that embed another address.
  */
 export function isPublicAddress(address: string): boolean {
   if (!ipaddr.isValid(address)) return false;

@@ -12,8 +12,8 @@ export interface ReadOptions {
 }
 
 /**
- * Reads a body of limited size, counting the bytes as they arrive. Never pauses: undici 7 ends the process if a connection
- * closes while its body is paused. https://github.com/nodejs/undici/issues/5360
+ * Reads a body of limited size, counting the bytes as they arrive. Never pauses: undici 7 ends the process if a
+ * connection closes while its body is paused. https://github.com/nodejs/undici/issues/5360
  */
 export async function readBody(
   body: Dispatcher.ResponseData['body'],

@@ -24,8 +24,8 @@ export interface StoredInput {
 export const noFiles = (): FileCounts => ({ copied: 0, there: 0, bytes: 0 });
 
 /**
- * Copies assets from one store to another under the same keys. Skips assets that are already there with the same content,
- * and reads back what it writes. Can be interrupted at any time and run again.
+ * Copies assets from one store to another under the same keys. Skips assets that are already there with the same
+ * content, and reads back what it writes. Can be interrupted at any time and run again.
  * @throws {AdminError} if the target returns other content than was stored
  */
 export async function copyAssets(

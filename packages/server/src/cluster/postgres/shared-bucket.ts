@@ -30,7 +30,7 @@ export class SharedBucket {
     this.#limit = limit;
   }
 
-  /** Takes a token, and resolves to 0; without one, to the seconds until there is one. The bucket may owe `overdraft`. */
+  /** Takes a token and resolves to 0, or to the seconds until there is one. The bucket may owe `overdraft`. */
   take(overdraft: number): Promise<number> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ overdraft, resolve, reject });
@@ -76,7 +76,8 @@ async function takeTokens(
     sql`(select count(*) from unnest(${needed}::float8[]) as needed where needed <= ${tokens})`;
   const granted = grantedOf(filled);
   const firstGranted = grantedOf(sql`${burst}::float8`);
-  // After waiting for the row lock, use the values that the previous statement committed. Its time may be later than ours.
+  // After waiting for the row lock, use the values that the previous statement committed. Its time may be later than
+  // ours.
   const { rows } = await sql<{ granted: number; tokens: number }>`
     insert into rate_bucket as bucket (id, tokens, granted, filled_at)
     values (${id}::int, ${burst}::float8 - ${firstGranted}, ${firstGranted}, ${now})

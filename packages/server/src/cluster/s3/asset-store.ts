@@ -34,8 +34,8 @@ const transferTimeoutMs = 5 * 60_000;
 const requestTimeoutMs = 60_000;
 
 /**
- * Assets in a bucket. Objects are written atomically and are strongly consistent. `keep` and `discard` also resolve while
- * the store is unavailable; the sweep finishes their work.
+ * Assets in a bucket. Objects are written atomically and are strongly consistent. `keep` and `discard` also resolve
+ * while the store is unavailable; the sweep finishes their work.
  */
 export class S3AssetStore implements AssetStore {
   readonly #bucket: Bucket;

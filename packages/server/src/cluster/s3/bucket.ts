@@ -78,8 +78,8 @@ export class Bucket {
       forcePathStyle,
       maxAttempts,
       retryMode: 'standard',
-      // Every write includes our digest, and the signature covers the body. The SDK's default for some calls, checksums in a
-      // trailer, is unknown to many S3-compatible servers.
+      // Every write includes our digest, and the signature covers the body. The SDK's default for some calls, checksums
+      // in a trailer, is unknown to many S3-compatible servers.
       requestChecksumCalculation: 'WHEN_REQUIRED',
       responseChecksumValidation: 'WHEN_REQUIRED',
       // Servers without support for `Expect` would delay each large write.

@@ -13,8 +13,9 @@ const readTimeoutMs = 60_000;
 const requestTimeoutMs = 30_000;
 
 /**
- * Images in a bucket, so that workers on other machines can read them. A key is the job's id, the side and a random part,
- * which a listing finds: job ids are not secret, and must not reveal an image in a bucket that is accidentally public.
+ * Images in a bucket, so that workers on other machines can read them. A key is the job's id, the side and a random
+ * part, which a listing finds: job ids are not secret, and must not reveal an image in a bucket that is accidentally
+ * public.
  */
 export class S3InputStore implements InputStore {
   readonly #bucket: Bucket;

@@ -31,8 +31,8 @@ export async function createAccount(
 }
 
 /**
- * Creates an account at an operator's wish, and returns its balance in USD. Where models cost nothing, it has enough for
- * its jobs.
+ * Creates an account at an operator's wish, and returns its balance in USD. Where models cost nothing, it has enough
+ * for its jobs.
  * @throws {AdminError} if another account has the name
  */
 export async function openAccount(
@@ -75,8 +75,8 @@ export async function renameAccount(
 }
 
 /**
- * Adds money to an account, or removes it, once per idempotency key. Returns the new balance and whether it has changed,
- * or undefined if there is no such account.
+ * Adds money to an account, or removes it, once per idempotency key. Returns the new balance and whether it has
+ * changed, or undefined if there is no such account.
  * @throws {AdminError} if the key belongs to another amount
  */
 export async function creditAccount(
@@ -108,7 +108,8 @@ export async function findAccount(db: Queryable, id: string): Promise<Account | 
 }
 
 /**
- * Locks an account until the transaction ends: it is not deleted meanwhile, and another transaction with this lock waits.
+ * Locks an account until the transaction ends: it is not deleted meanwhile, and another transaction with this lock
+ * waits.
  * @throws {AccountDeletedError} if it was deleted
  */
 export async function lockAccount(trx: Queryable, id: string): Promise<void> {

@@ -8,8 +8,8 @@ import type { Time } from '../db/time.js';
 
 // Keeps the money. The ledger is append-only, and an account's balance is the sum of its entries, stored next to it in
 // the same transaction, so that reading it costs one row. A unique index on the job admits one charge per job, and
-// another on the idempotency key one credit per request, whatever is retried or crashes in between. The sums per day are
-// stored, too, so that a page with 30 of them reads 30 rows, however many jobs the account had.
+// another on the idempotency key one credit per request, whatever is retried or crashes in between. The sums per day
+// are stored, too, so that a page with 30 of them reads 30 rows, however many jobs the account had.
 
 interface Entry {
   accountId: string;
@@ -55,8 +55,8 @@ async function append(trx: Queryable, entry: Entry, now: Time): Promise<boolean>
 }
 
 /**
- * Adds money to an account, or removes it if the amount is negative. Returns false if a credit with the same idempotency
- * key has done so. Must run inside a transaction.
+ * Adds money to an account, or removes it if the amount is negative. Returns false if a credit with the same
+ * idempotency key has done so. Must run inside a transaction.
  * @throws {AdminError} if that had another amount
  */
 export async function credit(
@@ -149,7 +149,7 @@ export async function listLedger(
   return { entries: rows.slice(0, limit), more: rows.length > limit };
 }
 
-/** Lists the sums of the account's charges on the days from `first` to `last`, in days since 1970, without empty days. */
+/** Lists the sums of the account's charges on days from `first` to `last`, in days since 1970, without empty days. */
 export function listSpendDays(db: Queryable, accountId: string, first: number, last: number) {
   return db
     .selectFrom('spend_days')

@@ -7,7 +7,7 @@ export interface AssetKeys {
   thumbnailKey: string;
 }
 
-/** The files of an attempt. The thumbnail on a transparent background is only for the dashboard; the sample has none. */
+/** The files of an attempt. The thumbnail on a transparent background is for the dashboard; the sample has none. */
 export type Files = [model: Uint8Array, thumbnail: Uint8Array, transparentThumbnail?: Uint8Array | undefined];
 
 /** The recorded end of a job: whether it is finished, and with which model. */
@@ -20,15 +20,16 @@ export interface Outcome {
  * Models and thumbnails of finished jobs. A key is a path below the assets URL. It is the same in every store, and its
  * content never changes.
  *
- * Each attempt at a job writes only to its own folder, so an attempt that lost its lease, even one that was suspended and
- * resumes much later, cannot overwrite or remove the files of the winning attempt. `put` is followed by `keep` or
- * `discard`. If a crash or an outage prevents both, `sweep` finds the files by the attempt marker that `put` writes first.
+ * Each attempt at a job writes only to its own folder, so an attempt that lost its lease, even one that was suspended
+ * and resumes much later, cannot overwrite or remove the files of the winning attempt. `put` is followed by `keep` or
+ * `discard`. If a crash or an outage prevents both, `sweep` finds the files by the attempt marker that `put` writes
+ * first.
  */
 export interface AssetStore {
   /** Stores the files of one attempt. The keys contain a random part, so that the public URLs cannot be guessed. */
   put(jobId: string, ...files: Files): Promise<AssetKeys>;
 
-  /** Stores the sample of the test key. Its folder is named by a hash of its content, so URLs of older samples stay valid. */
+  /** Stores the sample of the test key. Its folder is a hash of its content, so URLs of older samples stay valid. */
   putSample(model: Uint8Array, thumbnail: Uint8Array): Promise<AssetKeys>;
 
   read(key: string): Promise<Uint8Array | undefined>;

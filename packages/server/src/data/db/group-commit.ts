@@ -18,9 +18,9 @@ const maxGroups = 4;
 const maxOperations = 20;
 
 /**
- * Runs operations of one account that arrive together in one transaction, because each of its transactions would wait for
- * the previous one to release the account's row. Accounts take turns, so that an account with many operations does not
- * delay those of others.
+ * Runs operations of one account that arrive together in one transaction, because each of its transactions would wait
+ * for the previous one to release the account's row. Accounts take turns, so that an account with many operations does
+ * not delay those of others.
  *
  * An operation resolves only after the commit, so it is as durable as in its own transaction. If the shared transaction
  * fails, each operation runs again in its own, so none gets another's error. An operation may therefore run twice, but
@@ -37,7 +37,7 @@ export class GroupCommit {
     this.#db = db;
   }
 
-  /** Resolves with the result of `operation` once that is committed. An account's operations run in order of arrival. */
+  /** Resolves with the result of `operation` once that is committed. An account's operations run in their order. */
   run<T>(operation: Operation<T>, account: string): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       const waiting = this.#waiting.get(account) ?? [];

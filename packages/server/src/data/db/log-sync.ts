@@ -7,9 +7,9 @@ const sync = promisify(fdatasync);
  * Waits for the disk after commits, in a thread of the pool instead of on the event loop. SQLite itself, with
  * synchronous=NORMAL, only writes a commit to its write-ahead log and syncs that before it moves pages to the database.
  *
- * A commit is acknowledged after the sync, so it is as durable as with synchronous=FULL. Commits that arrive during a sync
- * share the next one. Other queries of this process see a commit a few milliseconds before it is durable; what they write
- * follows it in the log, so a power cut never keeps the one without the other.
+ * A commit is acknowledged after the sync, so it is as durable as with synchronous=FULL. Commits that arrive during a
+ * sync share the next one. Other queries of this process see a commit a few milliseconds before it is durable; what
+ * they write follows it in the log, so a power cut never keeps the one without the other.
  */
 export class LogSync {
   readonly #path: string;

@@ -167,16 +167,16 @@ const indexes = [
 
 /**
  * The statements of each migration. Forward only: a migration that people may have run is never edited, and
- * migrations.test.ts fails if one is. A change of the tables is a new entry, with names that sort in the order they run.
- * tables.ts describes the columns. Types are SQLite's; `DatabaseKind.define` translates them.
+ * migrations.test.ts fails if one is. A change of the tables is a new entry, with names that sort in the order they
+ * run. tables.ts describes the columns. Types are SQLite's; `DatabaseKind.define` translates them.
  */
 export const migrations: Record<string, readonly string[]> = {
   '0001_first_release': [...tables, ...indexes],
 };
 
 /**
- * Names the commits before the first release whose databases this version does not read. Each reads the databases of the
- * commits before it.
+ * Names the commits before the first release whose databases this version does not read. Each reads the databases of
+ * the commits before it.
  *
  * @param applied the migrations that the database names
  */

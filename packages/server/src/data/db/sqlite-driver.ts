@@ -25,8 +25,8 @@ interface Statement {
  * Drives a SQLite file that several processes write, over one connection with a busy timeout of 0.
  *
  * SQLite's own busy handler would block the event loop. This driver waits with timers for up to 5 s, then throws a
- * `DatabaseLockedError`. Meanwhile, writes of this process queue up in order; reads do not wait. A write resolves when it
- * is on the disk, but the next one begins before.
+ * `DatabaseLockedError`. Meanwhile, writes of this process queue up in order; reads do not wait. A write resolves when
+ * it is on the disk, but the next one begins before.
  */
 export class SqliteWalDriver implements Driver {
   readonly #database: SqliteConnection;

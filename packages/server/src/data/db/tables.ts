@@ -19,8 +19,8 @@ export interface Tables {
     jobs_day: Generated<number>;
     jobs_of_day: Generated<number>;
     /**
-     * An upper bound on the account's number of unfinished jobs. Each new job increments it; only at the limit is it set
-     * to that number. So creating a job seldom has to count them, and no change of a job has to update it.
+     * An upper bound on the account's number of unfinished jobs. Each new job increments it; only at the limit is it
+     * set to that number. So creating a job seldom has to count them, and no change of a job has to update it.
      */
     open_at_most: Generated<number>;
     /** The time in the id of its last event, or 0; see webhooks/events.ts. */
@@ -160,8 +160,8 @@ interface JobTable {
   /** The sides of its photos beside the front, as a JSON array. Null if it has one photo. See jobs/photos.ts. */
   views: string | null;
   /**
-   * The URLs of remote images as JSON, by side, while the job is open or can be tried again. Null if no image is remote:
-   * those that came with the request are stored under the job's id (see inputs/input-store.ts).
+   * The URLs of remote images as JSON, by side, while the job is open or can be tried again. Null if no image is
+   * remote: those that came with the request are stored under the job's id (see inputs/input-store.ts).
    */
   image_urls: string | null;
   status: JobStatus;

@@ -15,8 +15,9 @@ export const isUnavailable = (error: unknown): error is DatabaseUnavailableError
   error instanceof DatabaseUnavailableError;
 
 /**
- * True if a failed transaction may have been committed: only the acknowledgment was lost, or SQLite could not sync a commit
- * that it had written. If the process then ends before its next commit, the next one finds that commit in the log.
+ * True if a failed transaction may have been committed: only the acknowledgment was lost, or SQLite could not sync a
+ * commit that it had written. If the process then ends before its next commit, the next one finds that commit in the
+ * log.
  */
 export const mayBeCommitted = (error: unknown): boolean =>
   isUnavailable(error)

@@ -2,8 +2,8 @@ import type { PhotoSide } from '@gen3d/schema/rules';
 
 /**
  * Stores the images of jobs, one per side, until the job has succeeded, or for a while after it failed (see
- * jobs/retry.ts). stored-image.ts has their form: as received, and after preparation as pixels. Images are private: only
- * the dashboard serves them, to the account that owns them, and only if the job has no model.
+ * jobs/retry.ts). stored-image.ts has their form: as received, and after preparation as pixels. Images are private:
+ * only the dashboard serves them, to the account that owns them, and only if the job has no model.
  */
 export interface InputStore {
   /** Stores a job's image. Once this resolves, the image survives a crash. */
@@ -16,8 +16,8 @@ export interface InputStore {
   read(jobId: string, side: PhotoSide): Promise<Uint8Array>;
 
   /**
-   * Stores a job's image as that of another job too, without reading it into memory. Once this resolves, the copy survives
-   * a crash.
+   * Stores a job's image as that of another job too, without reading it into memory. Once this resolves, the copy
+   * survives a crash.
    * @throws {UnreadableImageError} if the image does not exist or cannot be read
    */
   copy(jobId: string, side: PhotoSide, newJobId: string): Promise<void>;
@@ -25,7 +25,7 @@ export interface InputStore {
   /** Removes a job's images, if any. */
   remove(jobId: string): Promise<void>;
 
-  /** Removes a job's images and their drafts at once, and leaves nothing to the sweep. @throws if the store is unavailable */
+  /** Removes a job's images and drafts at once, and leaves nothing to the sweep. @throws if the store is unavailable */
   erase(jobId: string): Promise<void>;
 
   /** Removes images older than `olderThan` (milliseconds since 1970) for which `isNeeded` is false, left by a crash. */
@@ -33,8 +33,8 @@ export interface InputStore {
 }
 
 /**
- * A stored image is missing or cannot be read. The operator can usually repair this (a disk that is not mounted, another
- * machine's folder), so the job waits for a while before it fails.
+ * A stored image is missing or cannot be read. The operator can usually repair this (a disk that is not mounted,
+ * another machine's folder), so the job waits for a while before it fails.
  */
 export class UnreadableImageError extends Error {
   override readonly name = 'UnreadableImageError';

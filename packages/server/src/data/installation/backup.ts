@@ -19,8 +19,8 @@ export interface Backup {
  * Writes a snapshot of the database to a new file, while servers keep running. The file has mode 0600 and is written
  * atomically. It contains neither the server key nor models or images.
  *
- * VACUUM INTO reads in one transaction that does not block writers. SQLite's backup interface would restart whenever another
- * process writes.
+ * VACUUM INTO reads in one transaction that does not block writers. SQLite's backup interface would restart whenever
+ * another process writes.
  * @throws {AdminError} if the SQLite database does not exist, the file does, or it cannot be written
  */
 export async function backup(config: Pick<Config, 'dataDir' | 'database'>, path: string): Promise<Backup> {

@@ -223,8 +223,8 @@ export function renew(
 }
 
 /**
- * Releases a job as if it had not been claimed: the attempt does not count. If a pause is given, no process may claim it
- * before that has passed. Does nothing if the lease is lost.
+ * Releases a job as if it had not been claimed: the attempt does not count. If a pause is given, no process may claim
+ * it before that has passed. Does nothing if the lease is lost.
  */
 export async function release(db: Db, { jobId, token }: Lease, pause?: { ms: number; now: Time }): Promise<void> {
   await db

@@ -62,7 +62,7 @@ export function quotaUse(db: Queryable, accountId: string) {
 const openStatuses = jobStatuses.filter((status) => !isTerminal(status));
 
 export interface AccountQuery {
-  /** A part of the name in any case, or a whole name or id. A part is found only in the names of the newest accounts. */
+  /** A part of the name in any case, or a whole name or id. A part is found only in names of the newest accounts. */
   search?: string | undefined;
   /** Continues after this account, the last of the previous page. */
   after?: string | undefined;

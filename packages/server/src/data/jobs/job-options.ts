@@ -9,7 +9,7 @@ const maxTextLength = 256;
 /** Of all options together, as JSON in UTF-8. A failed job costs nothing, and keeps them for a retry. */
 const maxBytes = 1_024;
 
-/** Returns the first options of a request that can be passed on and are within the limits, as JSON. Null if there are none. */
+/** Returns the first options of a request that can be passed on, within the limits, as JSON. Null if there are none. */
 export function storedOptions(options: unknown): string | null {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) return null;
   const kept = Object.entries(options)

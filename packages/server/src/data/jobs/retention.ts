@@ -12,9 +12,9 @@ import { forUpdateSkipLocked } from '../db/transaction.js';
 const sandboxRetentionDays = 1;
 
 /**
- * Deletes the records of jobs past their retention time. It is shorter for the sandbox, where anyone can create jobs, and
- * ends early for all but its newest jobs. Files stay, because asset URLs are permanent. Returns the number of deleted
- * records.
+ * Deletes the records of jobs past their retention time. It is shorter for the sandbox, where anyone can create jobs,
+ * and ends early for all but its newest jobs. Files stay, because asset URLs are permanent. Returns the number of
+ * deleted records.
  */
 export async function deleteOldJobs(db: Db, now: number, maxSandboxJobs: number = quotas.sandboxJobs): Promise<number> {
   const { id } = (await db.selectFrom('accounts').select('id').where('sandbox', '=', 1).executeTakeFirst()) ?? {};
@@ -45,7 +45,7 @@ function deleteBefore(db: Db, time: number, accountId?: string): Promise<number>
 
 /** A clock that moved further than this since the last deletion of old records is not trusted. */
 const maxStepMs = 3 * dayMs;
-/** A jumped clock is trusted after this, since the machine may have been off. Until then the operator can correct it. */
+/** A jumped clock is trusted after this: the machine may have been off. Until then the operator can correct it. */
 const doubtMs = dayMs;
 
 /**

@@ -11,7 +11,7 @@ export interface Share {
   thumbnailKey: string;
 }
 
-/** Gives a finished model a public page. Repeated calls keep its URL. Returns false if the account has no such model. */
+/** Gives a finished model a public page. Repeated calls keep its URL. False if the account has no such model. */
 export async function shareModel(db: Queryable, accountId: string, jobId: string): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('jobs')
@@ -30,7 +30,7 @@ export async function unshareModel(db: Queryable, accountId: string, jobId: stri
   await own.set({ share_token: null }).execute();
 }
 
-/** Finds the model of a public page. Undefined if the page does not exist, no longer exists, or its account was deleted. */
+/** Finds the model of a public page. Undefined if there is no such page, or its account was deleted. */
 export async function findShare(db: Queryable, token: string): Promise<Share | undefined> {
   const job = await db
     .selectFrom('jobs')

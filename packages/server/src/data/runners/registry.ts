@@ -32,8 +32,8 @@ export async function forget(db: Db, runner: string): Promise<void> {
 }
 
 /**
- * Announces the runner now, and then four times per `aliveMs`. Resolves after the first attempt with a function that stops
- * this and removes the runner. An unavailable database does not stop the runner.
+ * Announces the runner now, and then four times per `aliveMs`. Resolves after the first attempt with a function that
+ * stops this and removes the runner. An unavailable database does not stop the runner.
  */
 export async function keepAnnounced(
   db: Db,

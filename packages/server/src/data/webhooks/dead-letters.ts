@@ -15,9 +15,9 @@ export const listDeadLetters = (db: Db) =>
     .execute();
 
 /**
- * Replays dead letters with a full set of attempts and the same event ids: one by its event id, or all since a time. Ends
- * the pauses of their endpoints, so that they are delivered now. Those of accounts without an endpoint stay dead letters.
- * Returns the number of replayed events.
+ * Replays dead letters with a full set of attempts and the same event ids: one by its event id, or all since a time.
+ * Ends the pauses of their endpoints, so that they are delivered now. Those of accounts without an endpoint stay dead
+ * letters. Returns the number of replayed events.
  */
 export function replayDeadLetters(db: Db, which: { eventId: string } | { since: number }, now: Time): Promise<number> {
   return transaction(db, async (trx) => {

@@ -75,8 +75,8 @@ export class Endpoints {
   }
 
   /**
-   * Sets the URL, and ends a pause. Without `events`, the choice of events stays. Returns a secret only if the account had
-   * no endpoint.
+   * Sets the URL, and ends a pause. Without `events`, the choice of events stays. Returns a secret only if the account
+   * had no endpoint.
    */
   async put(
     accountId: string,
@@ -142,8 +142,9 @@ export class Endpoints {
 const purpose = 'webhook-secrets';
 
 /**
- * Encrypts webhook secrets at rest with AES-256-GCM under the server key. They are bound to the account: neither a copy of
- * the database nor a row moved to another account reveals a secret. Format: `v1.` and base64url of iv, tag, ciphertext.
+ * Encrypts webhook secrets at rest with AES-256-GCM under the server key. They are bound to the account: neither a copy
+ * of the database nor a row moved to another account reveals a secret. Format: `v1.` and base64url of iv, tag,
+ * ciphertext.
  */
 export class SecretBox {
   readonly #keyRing: KeyRing;

@@ -3,8 +3,8 @@ import { dayMs } from '../../base/time.js';
 import type { Queryable } from '../db/database.js';
 import { after, isAhead, type Time } from '../db/time.js';
 
-// An endpoint whose every delivery has failed for a day is paused for an eighth of that time: 3 hours, later up to a day.
-// After each pause, one event is tried. A success ends the failure, and all waiting events are delivered.
+// An endpoint whose every delivery has failed for a day is paused for an eighth of that time: 3 hours, later up to a
+// day. After each pause, one event is tried. A success ends the failure, and all waiting events are delivered.
 
 const failingMs = dayMs;
 const maxPauseMs = dayMs;

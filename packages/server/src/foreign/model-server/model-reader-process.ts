@@ -1,4 +1,4 @@
-/** A process that turns one file of a model server into a model. It has no secrets, and its crash costs only one job. */
+/** A process that turns one file of a model server into a model. It has no secrets, and its crash costs one job. */
 import { closeSync, openSync, readFileSync, readSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConversionError, declaredTriangles, defaultLimits, editJson, readModel } from '@gen3d/convert';

@@ -31,12 +31,12 @@ export interface ModelReaderFunctions {
 
 /** The package's name finds the module from the built package and from the sources. */
 const readerFile = createRequire(import.meta.url).resolve('@gen3d/server/model-reader');
-/** The JSON of a model has its own limit. Most of the memory is outside this heap, and limited by what a model declares. */
+/** The JSON of a model has its own limit. Most memory is outside this heap, and limited by what a model declares. */
 const maxHeapMebibytes = 1_024;
 
 /**
- * Reads files of a model server in child processes, one after the other, because a large one takes 1 GB. The process that
- * renews leases never waits for them, and a file that ends its process costs only its own job.
+ * Reads files of a model server in child processes, one after the other, because a large one takes 1 GB. The process
+ * that renews leases never waits for them, and a file that ends its process costs only its own job.
  */
 export class ModelReader {
   #previous: Promise<unknown> = Promise.resolve();

@@ -59,8 +59,9 @@ const refused = (message: string, cause?: unknown) => new EngineError('inference
  * chose the server, so it may be at any address. The file that it returns is not trusted: it is streamed to disk, and
  * read, simplified, validated and drawn in a process of its own.
  *
- * While the server is unavailable, the jobs wait and lose no attempt. A request that fails in any other way, or takes too
- * long, counts as an attempt, unless the server refuses the photo or cannot make models from it: then the job fails.
+ * While the server is unavailable, the jobs wait and lose no attempt. A request that fails in any other way, or takes
+ * too long, counts as an attempt, unless the server refuses the photo or cannot make models from it: then the job
+ * fails.
  */
 export class ModelServer implements ModelMaker {
   readonly pid = process.pid;

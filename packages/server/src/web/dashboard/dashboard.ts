@@ -16,7 +16,7 @@ import { jobDetailRoutes } from './job-detail-routes.js';
 import { operatorRoutes } from './operator-routes.js';
 import { actForAccount, identityOf, requireOperator, requireSession, sessionRoutes } from './session-routes.js';
 
-/** The caller of a route below `/dashboard/api`: anyone with a browser, a session, the operator, or one for an account. */
+/** The caller of a route below `/dashboard/api`: anyone with a browser, a session, the operator, or an account. */
 export type DashboardCaller = 'visitor' | 'session' | 'operator' | 'account';
 
 /** The guards of requests below `/dashboard/api`, by their caller. `strangerLimits` apply without a session. */
@@ -72,10 +72,12 @@ const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD']);
 
 /**
  * Refuses requests that change state unless they come from this server's own pages, even with a valid cookie. Browsers
- * send the origin of a request as Sec-Fetch-Site, which pages cannot set. They omit it over plain http to another machine;
- * then Origin must match the requested host. A client that sends neither is not a browser and should use the API.
+ * send the origin of a request as Sec-Fetch-Site, which pages cannot set. They omit it over plain http to another
+ * machine; then Origin must match the requested host. A client that sends neither is not a browser and should use the
+ * API.
  *
- * Source: OWASP Cross-Site Request Forgery Prevention, "Fetch Metadata headers" and "Verifying origin with standard headers".
+ * Source: OWASP Cross-Site Request Forgery Prevention, "Fetch Metadata headers" and "Verifying origin with standard
+ * headers".
  */
 export function sameOriginOnly({ publicUrl }: Config): RequestHandler {
   const publicOrigin = publicUrl && new URL(publicUrl).origin;

@@ -24,8 +24,8 @@ function indexPage(): string | undefined {
 /**
  * The pages may load files of this server, and nothing inline. `blob:` URLs show a photo before it is sent, and
  * model-viewer (three.js) decodes a GLB's textures from them. Assets may be on another host. WebAssembly is forbidden:
- * model-viewer needs it only for Draco, KTX2 and meshopt, which our GLBs do not use. The hash allows the only style element
- * of model-viewer's shadow root; the dashboard's build computes it.
+ * model-viewer needs it only for Draco, KTX2 and meshopt, which our GLBs do not use. The hash allows the only style
+ * element of model-viewer's shadow root; the dashboard's build computes it.
  */
 function contentSecurityPolicy(assetsUrl: string, styleHashes: readonly string[]): string {
   const assets = new URL(assetsUrl).origin;
@@ -48,9 +48,9 @@ const workerSecurityPolicy = "default-src 'none'; script-src 'self' 'wasm-unsafe
 const isNavigation = (accept: string | undefined) => accept?.includes('text/html') === true;
 
 /**
- * Lists the routes of the pages, at `/` and below `/dashboard`. They contain no data, but load it from the routes. The page of a
- * shared model, below `/share`, contains only that model. `/` is a page only for browsers, so that a program without a
- * key gets 403 there, as on every unknown route.
+ * Lists the routes of the pages, at `/` and below `/dashboard`. They contain no data, but load it from the routes. The
+ * page of a shared model, below `/share`, contains only that model. `/` is a page only for browsers, so that a program
+ * without a key gets 403 there, as on every unknown route.
  */
 export function pageRoutes({
   assetsUrl,

@@ -140,8 +140,8 @@ const isHttps = ({ headers }: Request, { publicUrl }: Config) =>
   publicUrl?.startsWith('https:') === true || headers['x-forwarded-proto'] === 'https';
 
 /**
- * Contains the port, because browsers share cookies between all ports of a host, and so between its servers. With https,
- * the prefix makes browsers refuse a cookie of this name from other hosts of the domain, and for a path.
+ * Contains the port, because browsers share cookies between all ports of a host, and so between its servers. With
+ * https, the prefix makes browsers refuse a cookie of this name from other hosts of the domain, and for a path.
  */
 const nameFor = (request: Request, config: Config) =>
   `${isHttps(request, config) ? '__Host-' : ''}gen3d_session_${/:(\d+)$/.exec(request.headers.host ?? '')?.[1] ?? 'default'}`;

@@ -8,9 +8,9 @@ type Peer = Pick<IncomingMessage, 'socket' | 'headers'>;
 const peerOf = ({ socket }: Peer): string => socket.remoteAddress ?? '';
 
 /**
- * Returns the client that a proxy names, if the connection may come from a proxy: from a private address. The client is the
- * last entry of X-Forwarded-For, which the proxy itself added; the client may have invented the entries before it. A client
- * in the private network can forge this header, so a limit per client needs another one per origin.
+ * Returns the client that a proxy names, if the connection may come from a proxy: from a private address. The client is
+ * the last entry of X-Forwarded-For, which the proxy itself added; the client may have invented the entries before it.
+ * A client in the private network can forge this header, so a limit per client needs another one per origin.
  */
 function forwardedBy(request: Peer): string | undefined {
   const forwarded = String(request.headers['x-forwarded-for'] ?? '')

@@ -23,7 +23,7 @@ const hostnameOf = (header: string): string | undefined =>
 /** Whether a request target has no host of its own, unlike `http://host/path` (RFC 9112, 3.2). */
 const hasNoHost = (target: string) => /^[/*]/.test(target);
 
-/** Returns the host that a request is for. Undefined if it is invalid, or if the target names another than the header. */
+/** Returns the host that a request is for. Undefined if it is invalid, or the target names another than the header. */
 function requestedHost({
   originalUrl,
   headers: { host },

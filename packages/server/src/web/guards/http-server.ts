@@ -57,8 +57,8 @@ function refuseMalformedRequest(
 }
 
 /**
- * Lets a connection that ends with the response receive the rest of the body first: closing it while data arrives resets
- * it, and the client would lose the response (RFC 9112, 9.6). Node limits the time for the body.
+ * Lets a connection that ends with the response receive the rest of the body first: closing it while data arrives
+ * resets it, and the client would lose the response (RFC 9112, 9.6). Node limits the time for the body.
  */
 export const receiveWholeBody: RequestHandler = (request, _response, next) => {
   const { socket } = request;

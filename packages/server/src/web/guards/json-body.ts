@@ -18,8 +18,8 @@ const aborted = () => invalid('the connection closed before the end of the body'
 const tooSlow = () => new HttpError(408, 'invalid_request', 'body: took too long to arrive');
 
 /**
- * Calls `take` with each chunk of the body, and resolves at its end. If `take` throws, or the end does not arrive within
- * `timeoutMs`, stops reading and rejects.
+ * Calls `take` with each chunk of the body, and resolves at its end. If `take` throws, or the end does not arrive
+ * within `timeoutMs`, stops reading and rejects.
  */
 function readBody(request: Request, take: (chunk: Buffer) => void, timeoutMs?: number): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -161,7 +161,7 @@ export const smallJsonBody: RequestHandler = async (request, _response, next) =>
   next();
 };
 
-/** Far more than a request needs. 8 MiB of short values would keep `JSON.parse`, and other requests, busy for seconds. */
+/** Far more than a request needs. 8 MiB of short values would keep `JSON.parse` and other requests busy for seconds. */
 const maxValues = 10_000;
 
 /** Counts commas and brackets: each begins a value. Base64, which is nearly all of a large body, contains none. */

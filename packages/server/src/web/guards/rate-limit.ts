@@ -16,8 +16,8 @@ export class TokenBucket {
   }
 
   /**
-   * Takes a token, and returns 0. Without one, returns the seconds until there is one. `overdraft` is the number of tokens
-   * that the bucket may owe, and then gains before it has others again. `now` is in milliseconds.
+   * Takes a token, and returns 0. Without one, returns the seconds until there is one. `overdraft` is the number of
+   * tokens that the bucket may owe, and then gains before it has others again. `now` is in milliseconds.
    */
   take(now: number, overdraft = 0): number {
     const { perSecond, burst } = this.#limit;
@@ -48,9 +48,10 @@ const takenMs = 1_000;
 const maxActive = 10_000;
 
 /**
- * Keeps a bucket usable for everyone while a caller takes every token: a caller that recently took less than an equal part
- * may overdraw the bucket by a quarter of the burst, or by less from three quarters of its part on. The others then wait
- * until that is refilled. Nothing is kept in reserve, so a caller may take every token as soon as it is the only one.
+ * Keeps a bucket usable for everyone while a caller takes every token: a caller that recently took less than an equal
+ * part may overdraw the bucket by a quarter of the burst, or by less from three quarters of its part on. The others
+ * then wait until that is refilled. Nothing is kept in reserve, so a caller may take every token as soon as it is the
+ * only one.
  */
 export class Overdrafts {
   readonly #limit: RateLimit;

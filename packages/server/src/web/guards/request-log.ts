@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import type { Metrics } from '../metrics.js';
 import { routeLabel } from '../mount.js';
 
-/** The part of a path that is logged. A share's token, or an asset's random key, would let a reader of the log open it. */
+/** The part of a path that is logged. A share's token or an asset's random key would let a reader of the log open it. */
 const loggedPath = (url: string): string =>
   (url.split('?', 1)[0] ?? '').replace(/(\/share|\/assets\/[^/]*)\/.*/i, '$1/…').slice(0, 256);
 
@@ -36,7 +36,7 @@ class Lines {
     this.#windowMs = windowMs;
   }
 
-  /** Whether this is one of the first `max` of its kind in the window, which get their own lines. The others share one. */
+  /** Whether this is one of the first `max` of its kind in the window, which get own lines. The others share one. */
   has(kind: Record<string, string | number>, max: number, summary: string): boolean {
     const key = Object.values(kind).join(' ');
     const count = this.#counts.get(key) ?? 0;

@@ -29,8 +29,8 @@ export function createShares({ rateLimit }: Pick<Config, 'rateLimit'>) {
     /** Requests that wait for the end of their job (`--compat`). */
     waiting: new Shares({ total: 64 }),
     /**
-     * Bytes of request bodies. A body also exists as text and as a decoded image for a moment, so the process may need up
-     * to three times as much.
+     * Bytes of request bodies. A body also exists as text and as a decoded image for a moment, so the process may need
+     * up to three times as much.
      */
     bodies: new Shares({ total: 96 * mib, giveWayAfterMs: 10_000 }),
     testKeyBodies: new Shares({ total: 8 * mib, giveWayAfterMs: 10_000 }),
@@ -38,7 +38,7 @@ export function createShares({ rateLimit }: Pick<Config, 'rateLimit'>) {
     lists: new Shares({ total: 2, perHolder: 1 }),
     /** Changes that lock an account's rows or wait for the disk. An account's own would wait for each other anyway. */
     changes: new Shares({ total: 4, perHolder: 1 }),
-    /** Stored photos and models that are being sent, each with a buffer and, with S3, one of the SDK's 50 connections. */
+    /** Stored photos and models that are being sent, each with a buffer and on S3 one of the SDK's 50 connections. */
     files: new Shares({ total: 32, giveWayAfterMs: 10_000 }),
     /** Stored photos that are read, encoded and sent. Each is up to 17 MB of pixels. */
     photos: new Shares({ total: 4, giveWayAfterMs: 10_000 }),
@@ -106,9 +106,9 @@ export const admissionOf = ({ locals }: Pick<Response, 'locals'>): Admission => 
  * Does the expensive part of a request when it is the account's turn. A waiting request costs no more than its
  * connection, so waiting is better than a refusal: the dashboard sends several requests at once.
  *
- * @param rests keeps the share for three times as long as the event loop was busy during the work, so two lists at a time
- *   take at most half of it. Lists block it on SQLite, and Node accepts one connection per turn, so lists without a rest
- *   could keep new clients waiting for tens of seconds.
+ * @param rests keeps the share for three times as long as the event loop was busy during the work, so two lists at a
+ *   time take at most half of it. Lists block it on SQLite, and Node accepts one connection per turn, so lists without
+ *   a rest could keep new clients waiting for tens of seconds.
  */
 export async function inTurn<T>(
   shares: Shares,

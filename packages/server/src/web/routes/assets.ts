@@ -75,8 +75,8 @@ export function assetRoutes(folder: string, deletions: Deletions): Router {
 }
 
 /**
- * Redirects the URLs of finished models from before they moved to another location, since those URLs are permanent, too.
- * Does not check that the file exists there, but deleted models are not redirected.
+ * Redirects the URLs of finished models from before they moved to another location, since those URLs are permanent,
+ * too. Does not check that the file exists there, but deleted models are not redirected.
  */
 export function movedAssetRoutes(assetsUrl: () => string, deletions: Deletions): Router {
   const router = Router();

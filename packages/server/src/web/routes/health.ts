@@ -30,8 +30,8 @@ async function isDiskFull(dataDir: string): Promise<boolean> {
 }
 
 /**
- * Serves `GET /healthz`: whether this process works and reaches its database. A full disk is named, but does not make the
- * status 503: a restart would not help.
+ * Serves `GET /healthz`: whether this process works and reaches its database. A full disk is named, but does not make
+ * the status 503: a restart would not help.
  */
 export function health({ config, db, isReady }: Pick<Services, 'config' | 'db' | 'isReady'>): RequestHandler {
   // Anyone may ask, as often as they like.

@@ -36,8 +36,8 @@ const ordinary: LaneOptions = {
 
 /** Larger images are decoded one at a time in processes of their own, so that they never delay ordinary ones. */
 const large: LaneOptions = {
-  // The estimate for a WebP or GIF of 100 megapixels is 400 or 500 MB. The process itself takes 70 MB, copies of the file
-  // up to 75 MB.
+  // The estimate for a WebP or GIF of 100 megapixels is 400 or 500 MB. The process itself takes 70 MB, copies of the
+  // file up to 75 MB.
   limits: { maxPixels: 100e6, maxMemoryBytes: 512 * mebibyte, maxRssBytes: 768 * mebibyte, maxCpuMs: 60_000 },
   size: 1,
   timeoutMs: 5 * 60_000,
@@ -56,8 +56,8 @@ export class DecoderPool {
   }
 
   /**
-   * Resolves with the image as upright sRGB with 8 bits per channel and sides of at most 2048 pixels, with alpha if it is
-   * needed. Accounts take turns.
+   * Resolves with the image as upright sRGB with 8 bits per channel and sides of at most 2048 pixels, with alpha if it
+   * is needed. Accounts take turns.
    * @throws {JobFailure} image_invalid or image_too_large
    * @throws {TemporaryFailure} when no process can be started
    */

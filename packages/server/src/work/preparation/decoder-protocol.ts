@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 
-// How a decoder process and its parent talk: over the standard input and output of the process, because the parent can
-// then refuse a response by its first bytes. An image that takes the decoder over can send anything, but no more than the
+// How a decoder process and its parent talk: over the standard input and output of the process, so the parent can
+// refuse a response by its first bytes. An image that takes the decoder over can send anything, but no more than the
 // parent is willing to hold, and nothing that the parent would parse, except one short text.
 //
 //   request    length (4 bytes), image

@@ -21,7 +21,7 @@ import type { Sandbox } from './sandbox.js';
 
 /** Decoded images have at most this many pixels a side, as the engine's `decode` scales them. */
 const maxSide = 2048;
-/** A process may use this much CPU time for all its images. Beyond it, the kernel ends it, and another takes its place. */
+/** A process may use this much CPU time for all its images. Then the kernel ends it, and another takes its place. */
 const processCpuLimits = 4;
 /** Writable memory that Node maps before it decodes anything is 92 MB, most of it never used. */
 const mappedBytes = 256 * 1024 * 1024;
@@ -35,8 +35,8 @@ const Refusal = z.object({
 const decoderFile = createRequire(import.meta.url).resolve('@gen3d/server/decoder');
 
 /**
- * Sets the limits of the kernel, then becomes the decoder. Node reserves far more address space than it uses, so the limit
- * is on writable memory (RLIMIT_DATA) and not on address space. A kernel without one of these limits ignores it.
+ * Sets the limits of the kernel, then becomes the decoder. Node reserves far more address space than it uses, so the
+ * limit is on writable memory (RLIMIT_DATA) and not on address space. A kernel without one of these limits ignores it.
  */
 const limited = 'ulimit -t "$1" 2>/dev/null; ulimit -d "$2" 2>/dev/null; shift 2; exec "$@"';
 

@@ -7,8 +7,8 @@ import { bareEnvironment } from '../../base/environment.js';
 import type { Config } from '../../config.js';
 
 /**
- * Runs a module in the sandbox. The process needs a session of its own: it keeps Ctrl-C from bubblewrap, which would end
- * on it and take the decoder along, and the terminal from the decoder, which could type into it.
+ * Runs a module in the sandbox. The process needs a session of its own: it keeps Ctrl-C from bubblewrap, which would
+ * end on it and take the decoder along, and the terminal from the decoder, which could type into it.
  */
 export interface Sandbox {
   /** The program and its arguments, to which the path of the module and its arguments are added. */
@@ -18,9 +18,9 @@ export interface Sandbox {
 const { resolve } = createRequire(import.meta.url);
 
 /**
- * Makes the kernel end the decoder first when memory is short, and gives the server precedence. Linux shares the CPU among
- * sessions first, so without this, each decoder would get as much as the whole server, whatever its niceness. In the
- * sandbox, no file can set either.
+ * Makes the kernel end the decoder first when memory is short, and gives the server precedence. Linux shares the CPU
+ * among sessions first, so without this, each decoder would get as much as the whole server, whatever its niceness. In
+ * the sandbox, no file can set either.
  */
 const startBubblewrap =
   '{ echo 1000 >/proc/self/oom_score_adj; echo 10 >/proc/self/autogroup; } 2>/dev/null; exec bwrap "$@"';

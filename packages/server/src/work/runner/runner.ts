@@ -5,8 +5,8 @@ import type { Made, ModelMaker } from './runner-protocol.js';
 
 const gib = 1024 ** 3;
 /**
- * How long a runner stays on the CPU after its device has failed again. After the first failure it does not stay at all,
- * so a transient failure costs one slow job. While the device keeps failing, the time doubles.
+ * How long a runner stays on the CPU after its device has failed again. After the first failure it does not stay at
+ * all, so a transient failure costs one slow job. While the device keeps failing, the time doubles.
  */
 const firstDeviceRetryMs = 60_000;
 const maxDeviceRetryMs = 3_600_000;
@@ -129,8 +129,8 @@ export class Runner {
   }
 
   /**
-   * True once the process has grown beyond twice its size after the first job, plus 1 GiB, plus the memory of the jobs in
-   * its other slots: native sessions leak, and a new process costs less than a machine that runs out of memory.
+   * True once the process has grown beyond twice its size after the first job, plus 1 GiB, plus the memory of the jobs
+   * in its other slots: native sessions leak, and a new process costs less than a machine that runs out of memory.
    */
   #hasLeaked(rssBytes: number): boolean {
     this.#rssAfterFirstJob ??= rssBytes;
