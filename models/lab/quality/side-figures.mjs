@@ -22,8 +22,8 @@ import { average, median, quantile, row } from '../../../scripts/bench/figures.m
  * @property {CameraError[]} [cameras]
  */
 
-/** A model is worse than another if its Chamfer distance is larger by this factor. */
-const worse = 1.1;
+/** A model is farther from the truth than another if its Chamfer distance is larger by this factor. */
+const farther = 1.1;
 
 const degrees = 180 / Math.PI;
 
@@ -73,13 +73,13 @@ export function printSides(results, bundle) {
       'F@0.05',
       'F@0.1',
       'silhouette',
-      'better',
-      '10 % worse',
+      'nearer',
+      '10 % farther',
       'closed',
       'one part',
       'failed',
     ],
-    ...['yaw off: median', '9 of 10', 'by 8° at most', 'elevation off: median', 'left out', 'seconds'],
+    ...['yaw off: median', '9 of 10', 'turns within 8°', 'elevation off: median', 'left out', 'seconds'],
   );
   row('---', ...Array(16).fill('--:'));
   for (const view of views) {
@@ -97,7 +97,7 @@ export function printSides(results, bundle) {
       ...[0, 1].map((index) => average(own.map(({ fScores }) => fScores[index])).toFixed(3)),
       average(own.map(({ iou }) => iou)).toFixed(3),
       view === 'front' ? '' : ratios.filter((ratio) => ratio < 1).length,
-      view === 'front' ? '' : ratios.filter((ratio) => ratio > worse).length,
+      view === 'front' ? '' : ratios.filter((ratio) => ratio > farther).length,
       `${own.filter(({ watertight }) => watertight).length} of ${own.length}`,
       `${whole.filter(({ parts }) => parts === 1).length} of ${whole.length}`,
       own.filter(({ failed }) => failed).length,
@@ -115,9 +115,9 @@ export function printSides(results, bundle) {
   }
   for (const view of views) {
     const list = of(view)
-      .filter(({ object, chamfer }) => chamfer > worse * (chamferOfFront.get(object) ?? Infinity))
+      .filter(({ object, chamfer }) => chamfer > farther * (chamferOfFront.get(object) ?? Infinity))
       .map(({ object, chamfer }) => `${object} (${chamfer.toFixed(3)}, not ${chamferOfFront.get(object)?.toFixed(3)})`);
     if (list.length > 0)
-      console.log(`\nMore than 10 % worse with ${String(view).replaceAll('+', ', ')}: ${list.join(', ')}.`);
+      console.log(`\nMore than 10 % farther with ${String(view).replaceAll('+', ', ')}: ${list.join(', ')}.`);
   }
 }
