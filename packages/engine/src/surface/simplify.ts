@@ -55,8 +55,7 @@ async function simplifyFast(mesh: TriangleMesh, triangles: number, maxError: num
   await MeshoptSimplifier.ready;
   const { positions, indices } = mesh;
   const locked = new Uint8Array(positions.length / 3);
-  for (const [attempt, times] of attempts.entries()) {
-    if (3 * times * triangles >= indices.length) break;
+  for (let attempt = 0; attempt < maxAttempts; attempt++) {
     const [simplified] = MeshoptSimplifier.simplifyWithAttributes(
       indices,
       positions,
@@ -65,7 +64,7 @@ async function simplifyFast(mesh: TriangleMesh, triangles: number, maxError: num
       0,
       [],
       locked,
-      3 * times * triangles,
+      3 * triangles,
       maxError,
       // Well-shaped triangles avoid streaks in normals and texture.
       ['ErrorAbsolute', 'Regularize'],
@@ -73,8 +72,7 @@ async function simplifyFast(mesh: TriangleMesh, triangles: number, maxError: num
     const folded = nonManifoldVertices({ positions, indices: simplified });
     const torn = folded.length === 0 ? tornVertices(mesh, simplified) : [];
     if (folded.length === 0 && torn.length === 0) return compact(positions, simplified);
-    for (const vertex of [...folded, ...torn]) locked[vertex] = 1;
-    for (let ring = 0; ring < 2 + attempt; ring++) lockNeighbors(indices, locked);
+    for (const vertex of withNeighbors(indices, [...folded, ...torn], 2 + attempt)) locked[vertex] = 1;
   }
   return mesh;
 }
@@ -102,17 +100,18 @@ function tornVertices(mesh: TriangleMesh, simplified: Uint32Array): number[] {
   return torn;
 }
 
-/** Each attempt has this target, as a multiple of `triangles`. A larger target causes fewer folds. */
-const attempts = [1, 1, 1, 1, 3, 6];
+/** Crumpled shapes fold a few times. Only the regions that folded are locked, so that the rest stays simple. */
+const maxAttempts = 8;
 
-/** Locks all vertices of triangles that have a locked one. */
-function lockNeighbors(indices: Uint32Array, locked: Uint8Array): void {
-  const before = locked.slice();
-  for (let t = 0; t < indices.length; t += 3) {
-    const [a, b, c] = [indices[t]!, indices[t + 1]!, indices[t + 2]!];
-    if (!before[a] && !before[b] && !before[c]) continue;
-    locked[a] = 1;
-    locked[b] = 1;
-    locked[c] = 1;
+/** Returns the vertices, and those at most so many edges away. */
+function withNeighbors(indices: Uint32Array, vertices: readonly number[], edges: number): ReadonlySet<number> {
+  let region = new Set(vertices);
+  for (let edge = 0; edge < edges; edge++) {
+    const wider = new Set(region);
+    for (let t = 0; t < indices.length; t++) {
+      if (region.has(indices[t]!)) for (let corner = 0; corner < 3; corner++) wider.add(indices[t - (t % 3) + corner]!);
+    }
+    region = wider;
   }
+  return region;
 }
