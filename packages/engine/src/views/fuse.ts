@@ -66,7 +66,8 @@ export function fusedDensity(views: readonly FusedView[], leeway: Float32Array):
       guesses += guessWeight * guessAt(view, u, v, behind / camera.reliefScale);
       guessWeights += guessWeight;
       if (i > 0) continue;
-      free = correctionAt(leeway, u, v);
+      // A sheet at the front is enough: what is far behind it is as the other views show it.
+      free = correctionAt(leeway, u, v) * clamp(2 - behind / band, 0, 1);
       share = 1 / (1 + (free / halfWeightLeeway) ** 2);
     }
     if (frontWeights > 1e-3) {

@@ -31,6 +31,10 @@ test('a leg that a photo with a wrong camera carves away is kept as the front sh
   const carved = fusedDensity(views, new Float32Array(correctionSize * correctionSize));
   expect(carved(...inLeg)).toBeLessThan(0);
   expect(fusedDensity(views, leewayOf(views))(...inLeg)).toBeGreaterThan(0);
+  // Far behind the front, they still carve.
+  const givenWay = fusedDensity(views, new Float32Array(correctionSize * correctionSize).fill(0.3));
+  expect(givenWay(0.3, -0.35, -0.05)).toBeGreaterThan(0);
+  expect(givenWay(0.3, -0.35, -0.15)).toBeLessThan(0);
 });
 
 test('photos that agree with the front do not give way', { timeout: 60_000 }, () => {

@@ -5,21 +5,21 @@ import { pointOnRay, reliefDepth } from './view-camera.js';
 
 // The front of a model must not be worse than with one photo. Where cameras are off, or networks disagree, the other
 // photos carve away what the front photo shows, above all thin parts such as legs and handles. Every ray inside the
-// front photo's outline hits the object near the depth that the network predicts there. Where it misses the fused
-// shape, the other photos give way: their outlines and fronts by a distance, and their guesses by weight. As long as
-// rays miss, they give way more, until the front photo decides alone.
+// front photo's outline must hit the object. Where it misses the fused shape, the other photos give way near the
+// predicted front: their outlines and fronts by a distance, and their guesses by weight. As long as rays miss, they
+// give way more. Where a tenth of the size is not enough, the front itself is wrong, and the other photos decide.
 
 /** Rays this far inside the outline must hit, in units of the frame. The edge itself is rounded. */
 const minInset = 0.001;
-/** Depths at which a ray is tried, from before the predicted front to behind it, in units of space. */
+/** Depths at which a ray is tried, from a little before the predicted front to the far side, in units of space. */
 const depthStep = 0.012;
-const [firstStep, lastStep] = [-8, 20];
+const [firstStep, lastStep] = [-8, 60];
 /** A ray hits if it is inside at this many depths in a row: less is too thin for the grid. */
 const minRun = 3;
 /** The first leeway, in units of space, the factor by which it grows, and the number of rounds. */
-const [firstLeeway, growth, rounds] = [0.012, 2, 5];
+const [firstLeeway, growth, rounds] = [0.012, 2, 4];
 /** Rays up to this many pixels away get leeway, too, less with distance, so that a part stays in one piece. */
-const around = 5;
+const around = 3;
 
 /**
  * Returns how far the other views give way: [correctionSize²] in the front's frame, in units of space.

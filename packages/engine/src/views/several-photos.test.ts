@@ -4,7 +4,7 @@ import { prepareView } from './prepared-view.js';
 import { register } from './register.js';
 import { type FusedPhotos, fusePhotos } from './several-photos.js';
 import { predictTaken, type Shape, type Taken, take, tower, toy } from './sides.fixture.js';
-import { pointOnRay, type ViewCamera } from './view-camera.js';
+import { pointOnRay, rotationOf, type ViewCamera } from './view-camera.js';
 
 const degree = Math.PI / 180;
 
@@ -43,14 +43,9 @@ async function shareRight(shape: Shape, { field, used }: FusedPhotos, camera: Vi
 }
 
 const trueFront: ViewCamera = {
-  rotation: takenRotation(12, 15),
+  rotation: rotationOf(12 * degree, 15 * degree, 0),
   ...{ x: 0, y: 0, distance: 2, halfTangent: 0.3, reliefOffset: 0, reliefScale: 1, tiltU: 0, tiltV: 0 },
 };
-
-function takenRotation(yaw: number, pitch: number): Float64Array {
-  const [sy, cy, sp, cp] = [yaw, pitch].flatMap((angle) => [Math.sin(angle * degree), Math.cos(angle * degree)]);
-  return Float64Array.of(cy!, 0, -sy!, -sy! * sp!, cp!, -cy! * sp!, sy! * cp!, sp!, cy! * cp!);
-}
 
 describe('three photos of a toy', () => {
   let fused: FusedPhotos;
