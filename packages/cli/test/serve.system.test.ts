@@ -5,7 +5,7 @@ import { beforeAll, expect, test } from 'vitest';
 import { hasScript, onTerminal } from './pseudo-terminal.js';
 import { bin, discPng, outputMatching, result, testFolder } from './run.js';
 
-const { gen3d, path, serve, start } = testFolder();
+const { gen3d, path, serve, spawned, start } = testFolder();
 beforeAll(() => writeFile(path('cup.png'), discPng()));
 
 const ctrlC = '\x03';
@@ -108,6 +108,25 @@ const recordModules = (file: string) => {
   return ['--import', asModule(register)];
 };
 const asModule = (code: string) => `data:text/javascript,${encodeURIComponent(code)}`;
+
+test('where memory is short, serve says so at the start, in the words of doctor', async () => {
+  const NODE_OPTIONS = `--import=${asModule('process.constrainedMemory = () => 440e6')}`;
+  const env = { NODE_OPTIONS, GEN3D_DATA_DIR: path('short'), GEN3D_BUNDLE: 'inflate' };
+  const server = start(['serve', '--port', '0'], env);
+  const ended = result(server);
+  await outputMatching(server, /listening on/);
+  server.kill('SIGTERM');
+  const said = /^warning: The memory may not suffice: (.*)$/m.exec((await ended).stderr)?.[1];
+  const { findings } = JSON.parse((await spawned(['doctor', '--json'], { env })).stdout);
+  const finding = findings.find(({ topic }: { topic: string }) => topic === 'memory');
+  expect(finding).toMatchObject({
+    level: 'note',
+    text: expect.stringMatching(/^440.0 MB, .*\. 4 GB are recommended$/),
+  });
+  // What is available changes from moment to moment.
+  const withoutAvailable = (text = '') => text.replace(/, .* available/, '');
+  expect(withoutAvailable(said)).toBe(withoutAvailable(finding.text));
+});
 
 /** Lists the source files of built modules. */
 async function sourcesOf(modules: readonly string[]): Promise<string[]> {

@@ -1,9 +1,13 @@
-// What waits for the disk must not hold up the event loop: a member's failing jobs cost several commits each.
+// What waits for the disk must not hold up the event loop: commits, and the files of a model server.
 import { spawnSync } from 'node:child_process';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { median } from '../../../../scripts/bench/figures.mjs';
 import { playFailingJobs, slowDisk } from '../../../../scripts/bench/slow-disk.mjs';
-import { newInstallation, temporaryFolder } from '../kit.js';
+import { ballPhoto } from '../ball-photo.js';
+import { createJob, imageJob, newInstallation, readJob, site, temporaryFolder, until } from '../kit.js';
+import { httpManifest } from '../model-server-kit.js';
 import { firstApiKey, spawnServer } from './server-process.js';
 
 const hasCompiler = process.platform === 'linux' && spawnSync('cc', ['--version']).status === 0;
@@ -25,5 +29,36 @@ test.runIf(hasCompiler)(
     // Each accepted job is on the disk, which takes a sync.
     expect(Math.min(...creates)).toBeGreaterThanOrEqual(10);
     expect(creates.length).toBeGreaterThan(300);
+  },
+);
+
+test.runIf(hasCompiler)(
+  'while a slow disk takes what a model server returned, other requests do not wait',
+  async () => {
+    const writeMs = 200;
+    const bytes = 16 * 1024 ** 2;
+    const url = await site(({ headers }, response) => {
+      // The server asks without a photo first, whether there is such an address.
+      if (Number(headers['content-length']) < 1_000) response.writeHead(400).end();
+      else response.end(Buffer.alloc(bytes));
+    });
+    const bundle = join(temporaryFolder(), 'outside');
+    await mkdir(bundle);
+    await writeFile(join(bundle, 'manifest.json'), JSON.stringify(httpManifest(url)));
+    const env = slowDisk(temporaryFolder(), writeMs);
+    const server = spawnServer({ ...(await newInstallation()), workers: 1, bundle }, env);
+    onTestFinished(() => server.kill());
+    await server.ready;
+    const id = await createJob(server.call, imageJob(ballPhoto()));
+    let longest = 0;
+    const task = await until(async () => {
+      const start = performance.now();
+      const read = await readJob(server.call, id);
+      longest = Math.max(longest, performance.now() - start);
+      return read.finished_at !== null && read;
+    });
+    expect(task.error?.message).toMatch(/not a GLB/);
+    // It arrives in 256 parts. An event loop that waits for the write of each answers after several of them.
+    expect(longest).toBeLessThan(5 * writeMs);
   },
 );
