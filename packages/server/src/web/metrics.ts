@@ -25,6 +25,9 @@ export function metricsText(metrics: Metrics): RequestHandler {
 /** The methods of our routes, and those that browsers and proxies send of their own accord. */
 const methods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS']);
 
+/** Prometheus usually asks every 15 s. */
+const countsKeptMs = 5_000;
+
 /** Collects the metrics of a server. Each server has its own registry, so that two in one process do not mix. */
 export class Metrics implements JobObserver {
   readonly registry = new Registry();
@@ -178,7 +181,9 @@ export class Metrics implements JobObserver {
           }
         },
       });
-    const openJobs = cached(() => openJobsByStatus(db));
+    // Anybody may ask for the metrics, and these read a row for each open job or waiting event.
+    const openJobs = cached(() => openJobsByStatus(db), countsKeptMs);
+    const deliveries = cached(() => countDeliveries(db), countsKeptMs);
     gauge('gen3d_open_jobs', 'Jobs that are not finished', ['status'], async (open) => {
       for (const { status, count } of await openJobs()) open.set({ status }, count);
     });
@@ -201,7 +206,7 @@ export class Metrics implements JobObserver {
       'Webhook events that wait for delivery or are dead letters',
       ['state'],
       async (events) => {
-        const { waiting, dead } = await countDeliveries(db);
+        const { waiting, dead } = await deliveries();
         events.set({ state: 'waiting' }, waiting);
         events.set({ state: 'dead' }, dead);
       },
