@@ -1,5 +1,5 @@
-import { cpSync, existsSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { publicTestKey } from '@gen3d/schema';
 import { sql } from 'kysely';
 import pino from 'pino';
@@ -313,7 +313,8 @@ test('what a suspended attempt stores after the deletion is removed, also if the
   const id = await jobOn(server);
   const { modelKey } = await assets.put(id, Buffer.from(secret), Buffer.from(secret));
   expect((await remove(server, id)).status).toBe(204);
-  await assets.write(modelKey, Buffer.from(secret));
+  mkdirSync(join(assets.folder, dirname(modelKey)), { recursive: true });
+  writeFileSync(join(assets.folder, modelKey), secret);
   await server.close({ graceMs: 0 });
   const deletedAt = Date.now() - 30 * dayMs;
   await withDatabase(server, (db) => db.updateTable('deleted_jobs').set({ deleted_at: deletedAt }).execute());

@@ -1,5 +1,6 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { expect, onTestFinished, test } from 'vitest';
+import { ballPhoto } from '../../../server/test/ball-photo.js';
 import { newPostgresDatabase } from '../../../server/test/kit.js';
 import { startCluster } from '../../../server/test/postgres/cluster.js';
 import type {} from '../../../server/test/postgres/global-setup.js';
@@ -13,20 +14,22 @@ test('after migrate-to, a server on PostgreSQL accepts the key and has the jobs 
   const old = await serve('--workers', '0');
   const { stdout } = await gen3d(['create', 'https://example.com/photo.jpg']);
   const id = stdout.trimEnd();
+  await writeFile(path('photo.png'), ballPhoto());
+  await gen3d(['create', 'photo.png']);
   const accounts = JSON.parse((await gen3d(['admin', 'account', 'list', '--json'])).stdout);
   old.child.kill('SIGTERM');
   await old.ended;
 
   const database = await newPostgresDatabase(onTestFinished, 'template0');
-  const assets = path('models');
-  const moved = await gen3d(['admin', 'migrate-to', database, '--assets', assets]);
+  const moved = await gen3d(['admin', 'migrate-to', database]);
   expect(moved.code).toBe(0);
   const counts = moved.stdout.split('\n').map((line) => line.trim().split(/ +/));
   expect(counts).toContainEqual(['table', 'SQLite', 'PostgreSQL']);
-  expect(counts).toContainEqual(['jobs', '1', '1']);
-  expect(moved.stderr).toContain(`Also start them with --assets ${assets}`);
+  expect(counts).toContainEqual(['jobs', '2', '2']);
+  expect(moved.stderr).toContain(`The models and photos remain in ${path('data')}`);
+  expect(moved.stderr).toContain('1 unfinished job cannot be finished without the photos');
 
-  const { url } = await serve('--workers', '0', '--database', database, '--assets', assets);
+  const { url } = await serve('--workers', '0', '--database', database);
   expect(await gen3d(['get', id, '--base-url', url, '--api-key', await keyOf()])).toMatchObject({ code: 0 });
   const migrated = await gen3d(['admin', 'account', 'list', '--json', '--database', database]);
   expect(JSON.parse(migrated.stdout)).toEqual(accounts);

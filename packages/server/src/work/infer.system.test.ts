@@ -1,4 +1,6 @@
 import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { readModel } from '@gen3d/convert';
 import { EnginePool } from '@gen3d/engine';
 import type { PhotoSide } from '@gen3d/schema/rules';
@@ -119,7 +121,7 @@ test('a job with a real size gets a model of this size, and other options change
   await start();
   const heights = ids.map(async (id) => {
     const { model_key } = await finished(id);
-    const { parts } = await readModel((await assets.read(model_key!))!);
+    const { parts } = await readModel(await readFile(join(assets.folder, model_key!)));
     const heights = parts.flatMap(({ positions }) => [...positions.filter((_, at) => at % 3 === 1)]);
     return Math.max(...heights) - Math.min(...heights);
   });

@@ -8,6 +8,7 @@ import {
   mkdirSync,
   openSync,
   readdirSync,
+  readFileSync,
   readSync,
   rmSync,
   writeFileSync,
@@ -202,9 +203,9 @@ function stepsOf(kind: Kind, account: string, leaver: string) {
     promise(filesOf(id).length === 5, `files of the finished job: ${filesOf(id)}`);
     const job = await row(db);
     promise(job?.status === 'SUCCEEDED', `the job is ${job?.status} ${job?.error_code}`);
-    const whole = [await assets.read(job!.model_key!), await assets.read(job!.thumbnail_key!)];
-    promise(glb.equals(whole[0] ?? Buffer.of()), 'the model is lost or incomplete');
-    promise(jpeg.equals(whole[1] ?? Buffer.of()), 'the thumbnail is lost or incomplete');
+    const contentOf = (key: string) => readFileSync(join(assets.folder, key));
+    promise(glb.equals(contentOf(job!.model_key!)), 'the model is lost or incomplete');
+    promise(jpeg.equals(contentOf(job!.thumbnail_key!)), 'the thumbnail is lost or incomplete');
     return true;
   };
   const erase = async ({ db, inputs, assets }: Open) => {

@@ -1,9 +1,10 @@
-// Models and the images of waiting jobs are copied when an installation moves to PostgreSQL.
-import { existsSync } from 'node:fs';
-import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+// An installation moves to PostgreSQL and a bucket, as docs/operations/backup-and-moving.md says.
+import { randomBytes } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
+import { extname, join } from 'node:path';
 import { CreateJobResponse, Task } from '@gen3d/schema';
 import { expect, onTestFinished, test } from 'vitest';
+import type { Bucket } from '../../src/cluster/s3/bucket.js';
 import { edges } from '../../src/composition.js';
 import { loadConfig } from '../../src/config.js';
 import { FolderAssetStore } from '../../src/data/assets/folder-store.js';
@@ -43,11 +44,8 @@ async function installation() {
   await inputs.put(finished, 'front', packReceived(ballPhoto())); // left by a crash
   const store = new FolderAssetStore(join(dataDir, 'assets'));
   const winner = await store.put(finished, glb('winner'), jpeg('winner'));
-  await store.put(finished, glb('loser'), jpeg('loser'));
+  const loser = await store.put(finished, glb('loser'), jpeg('loser'));
   await store.put(waiting, glb('crashed'), jpeg('crashed'));
-  // The job's row was deleted after its retention time. Its URLs are permanent.
-  const forgotten = await store.put('01ARZ3NDEKTSV4RRFFQ69G5FAV', glb('forgotten'), jpeg('forgotten'));
-  await writeFile(join(dataDir, 'assets', dirname(winner.modelKey), '.model.glb.draft'), 'half');
   const db = databaseAt(join(dataDir, 'gen3d.sqlite'));
   await db
     .updateTable('jobs')
@@ -66,55 +64,63 @@ async function installation() {
   await db.destroy();
   const task = Task.parse((await server.call('GET', `/v1/jobs/${finished}`)).body);
   await server.close();
-  const wanted = (await readdir(join(dataDir, 'assets', 'sample'), { recursive: true }))
-    .filter((name) => /\.(glb|jpg)$/.test(name))
-    .map((name) => `sample/${name}`)
-    .concat(Object.values(winner), Object.values(forgotten))
-    .sort();
-  return { dataDir, apiKey: server.apiKey, finished, waiting, fetched, canceled, kept, winner, task, wanted };
+  return { dataDir, apiKey: server.apiKey, finished, waiting, fetched, canceled, kept, winner, loser, task };
 }
 
-async function toBucket(dataDir: string, database: string) {
+/** Copies the files of a data directory to a bucket under the keys that docs/operations/s3.md names. */
+async function copyFiles(dataDir: string, bucket: Bucket): Promise<void> {
+  const copy = async (folder: string, name: string, key: string, type = 'application/octet-stream') =>
+    bucket.put(key, await readFile(join(dataDir, folder, name)), { type }, 10_000);
+  const types: Record<string, string> = { '.glb': 'model/gltf-binary', '.jpg': 'image/jpeg', '.webp': 'image/webp' };
+  for (const name of await readdir(join(dataDir, 'assets'), { recursive: true })) {
+    const type = types[extname(name)];
+    if (type) await copy('assets', name, `assets/${name}`, type);
+  }
+  for (const name of await readdir(join(dataDir, 'assets', '.unsettled'))) {
+    await copy('assets/.unsettled', name, `unsettled/${name}`);
+  }
+  for (const name of await readdir(join(dataDir, 'inputs'))) {
+    await copy('inputs', name, `inputs/${name}.${randomBytes(11).toString('hex')}`);
+  }
+}
+
+async function moved(dataDir: string) {
   const { bucket, prefix, url } = s3.emptyBucket();
+  const database = await emptyDatabase();
   const settings = { dataDir, database, assets: `s3://${bucketName}/${prefix}`, s3Endpoint: s3.endpoint() };
   const target = loadConfig({}, {}, settings);
+  const { jobsWithPhotos } = await migrateTo({ dataDir, target });
+  await copyFiles(dataDir, bucket);
   return {
     bucket,
     url,
     settings,
+    jobsWithPhotos,
     stores: await edges.openFileStores({ assets: settings.assets, inputs: '' }, target),
-    move: () => migrateTo({ source: { dataDir, assets: undefined }, target, files: true }),
   };
 }
 
-test('a model moves to the bucket, its old URL redirects there, and the images that jobs need are copied', async () => {
-  const { dataDir, apiKey, finished, waiting, fetched, canceled, kept, task, wanted } = await installation();
-  const database = await emptyDatabase();
-  const { bucket, url, settings, stores, move } = await toBucket(dataDir, database);
-  const report = await move();
-  expect(report.files).toMatchObject({
-    assets: { copied: wanted.length, there: 0 },
-    photos: { copied: 5, there: 0 },
-  });
-  expect(report.photosLeft).toBe(0);
-  expect(await keysIn(bucket, 'assets/')).toEqual(wanted.map((key) => `assets/${key}`));
+test('a copied model is served by the bucket, its old URL redirects there, and jobs find their photos', async () => {
+  const { dataDir, apiKey, finished, waiting, fetched, canceled, kept, task } = await installation();
+  const { bucket, url, settings, jobsWithPhotos, stores } = await moved(dataDir);
+  // The waiting job. The photo of the other unfinished job can be fetched again.
+  expect(jobsWithPhotos).toBe(1);
   for (const id of [waiting, fetched, canceled, kept]) {
     expect(unpack(await stores.inputs.read(id, 'front'))).toEqual(new Uint8Array(ballPhoto()));
   }
   expect(unpack(await stores.inputs.read(waiting, 'back'))).toEqual(new Uint8Array(ballPhoto()));
-  expect(await keysIn(bucket, 'inputs/')).toHaveLength(5);
 
   const server = await serveFrom(settings, apiKey);
-  const moved = Task.parse((await server.call('GET', `/v1/jobs/${finished}`)).body);
-  expect(moved.model_urls?.glb.startsWith(url.replace(/\/$/, '')) || moved.model_urls?.glb.includes(bucketName)).toBe(
+  const task_ = Task.parse((await server.call('GET', `/v1/jobs/${finished}`)).body);
+  expect(task_.model_urls?.glb.startsWith(url.replace(/\/$/, '')) || task_.model_urls?.glb.includes(bucketName)).toBe(
     true,
   );
-  const model = await fetch(moved.model_urls!.glb);
+  const model = await fetch(task_.model_urls!.glb);
   expect(Buffer.from(await model.arrayBuffer())).toEqual(glb('winner'));
   expect(model.headers.get('content-type')).toBe('model/gltf-binary');
-  expect((await fetch(moved.thumbnail_url!)).headers.get('content-type')).toBe('image/jpeg');
+  expect((await fetch(task_.thumbnail_url!)).headers.get('content-type')).toBe('image/jpeg');
   const old = await fetch(server.url + new URL(task.model_urls!.glb).pathname, { redirect: 'manual' });
-  expect([old.status, old.headers.get('location')]).toEqual([302, moved.model_urls!.glb]);
+  expect([old.status, old.headers.get('location')]).toEqual([302, task_.model_urls!.glb]);
 
   const remove = (id: string) => server.call('DELETE', `/gen3d/jobs/${id}`);
   for (const id of [finished, waiting]) expect((await remove(id)).status).toBe(204);
@@ -123,63 +129,23 @@ test('a model moves to the bucket, its old URL redirects there, and the images t
   expect((await fetch(server.url + new URL(task.model_urls!.glb).pathname, { redirect: 'manual' })).status).toBe(410);
 });
 
+test('what attempts that lost have left is removed in the bucket, too', async () => {
+  const { dataDir, winner, finished, loser } = await installation();
+  const { bucket, stores } = await moved(dataDir);
+  const outcomeOf = async (id: string) => (id === finished ? { finished: true, modelKey: winner.modelKey } : undefined);
+  await stores.assets.sweep(Date.now() + 60_000, outcomeOf);
+  const left = await keysIn(bucket, 'assets/');
+  for (const key of Object.values(winner)) expect(left).toContain(`assets/${key}`);
+  for (const key of Object.values(loser)) expect(left).not.toContain(`assets/${key}`);
+});
+
 test('a deletion that was not finished before the move is finished after it', async () => {
   const { dataDir, apiKey, finished } = await installation();
   const source = databaseAt(join(dataDir, 'gen3d.sqlite'));
   await deleteJob(source, finished, Date.now());
   await source.destroy();
-  const { bucket, settings, move } = await toBucket(dataDir, await emptyDatabase());
-  await move();
+  const { bucket, settings } = await moved(dataDir);
   await serveFrom(settings, apiKey);
   const left = async () => (await keysIn(bucket, 'assets/')).filter((name) => name.includes(finished));
   await until(async () => (await left()).length === 0);
-});
-
-test('interrupted by the bucket, it resumes: it sends no file twice, except one with different content', async () => {
-  const { dataDir, waiting, fetched, canceled, winner, wanted } = await installation();
-  const database = await emptyDatabase();
-  const { bucket, stores, move } = await toBucket(dataDir, database);
-  const passes = async () => {};
-  const refused = { status: 403, code: 'AccessDenied' };
-  s3.proxy().plan(/^PUT .*\/assets\//, passes, passes, ...wanted.map(() => refused));
-  await expect(move()).rejects.toThrow(/^Cannot use the bucket .* do not permit writing .*run this command again/);
-  s3.proxy().mend();
-  expect(await keysIn(bucket, 'assets/')).toHaveLength(2);
-
-  const { assets } = (await move()).files!;
-  expect(assets).toMatchObject({ copied: wanted.length - 2, there: 2 });
-
-  // The database is complete now, and only the files are checked again.
-  await stores.assets.write(winner.modelKey, glb('imposter'));
-  await stores.inputs.remove(canceled);
-  for (const id of [waiting, fetched]) await rm(join(dataDir, 'inputs', `${id}.front`));
-  const again = await move();
-  expect(again).toMatchObject({ found: 'finished', tables: [] });
-  expect(again.files).toMatchObject({
-    assets: { copied: 1, there: wanted.length - 1 },
-    photos: { copied: 1, there: 2 },
-  });
-  expect(Buffer.from((await stores.assets.read(winner.modelKey))!)).toEqual(glb('winner'));
-  expect(await keysIn(bucket, 'inputs/')).toHaveLength(5);
-});
-
-test('copies models into a folder, and leaves images in the data directory', { timeout: 180_000 }, async () => {
-  const { dataDir, winner, wanted } = await installation();
-  const database = await emptyDatabase();
-  const assets = join(temporaryFolder(), 'models');
-  // As an interrupted copy by another tool leaves it.
-  await mkdir(join(assets, dirname(winner.modelKey)), { recursive: true });
-  await writeFile(join(assets, winner.modelKey), glb('winner').subarray(0, 3));
-  await rm(join(dataDir, 'assets', winner.thumbnailKey));
-  const target = loadConfig({}, {}, { dataDir, database, assets });
-  const report = await migrateTo({ source: { dataDir, assets: undefined }, target, files: true });
-  expect(report.photosLeft).toBe(5);
-  expect(report.files).toMatchObject({ assets: { copied: wanted.length - 1 }, photos: { copied: 0 } });
-  const copied = new FolderAssetStore(assets);
-  for (const key of wanted) {
-    if (key !== winner.thumbnailKey)
-      expect(await copied.read(key)).toEqual(await new FolderAssetStore(join(dataDir, 'assets')).read(key));
-  }
-  expect(Buffer.from((await copied.read(winner.modelKey))!)).toEqual(glb('winner'));
-  expect(existsSync(join(assets, '.unsettled'))).toBe(false);
 });

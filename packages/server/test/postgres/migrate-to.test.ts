@@ -106,7 +106,7 @@ const target = (dataDir: string, database: string, settings: Record<string, unkn
   loadConfig({}, {}, { dataDir, database, ...settings });
 
 const move = (dataDir: string, database: string, settings?: Record<string, unknown>) =>
-  migrateTo({ source: { dataDir, assets: undefined }, target: target(dataDir, database, settings), files: false });
+  migrateTo({ dataDir, target: target(dataDir, database, settings) });
 
 /** Every row of every table of an installation. PostgreSQL stores U+2400 instead of U+0000. */
 async function contentOf(location: string): Promise<Record<string, unknown[]>> {
@@ -178,7 +178,7 @@ function moveInProcess(dataDir: string, database: string) {
   const script = `
     import { loadConfig, migrateTo } from '@gen3d/server';
     const [dataDir, database] = process.argv.slice(1);
-    await migrateTo({ source: { dataDir }, target: loadConfig({}, {}, { dataDir, database }), files: false });`;
+    await migrateTo({ dataDir, target: loadConfig({}, {}, { dataDir, database }) });`;
   return spawn(process.execPath, ['--input-type=module', '-e', script, dataDir, database], {
     cwd: fileURLToPath(new URL('../..', import.meta.url)),
     stdio: ['ignore', 'ignore', 'inherit'],

@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs';
 import { AdminError } from '../../base/errors.js';
-import type { Outcome } from '../../data/assets/asset-store.js';
 import { schemaState } from '../../data/db/schema.js';
 import { damaged, sqlite } from '../../data/db/sqlite.js';
 import {
@@ -10,7 +9,7 @@ import {
   type SqliteConnection,
   type SqliteStatement,
 } from '../../data/db/sqlite-connection.js';
-import type { JobRow, Tables } from '../../data/db/tables.js';
+import type { Tables } from '../../data/db/tables.js';
 
 export type CopiedTable = Exclude<keyof Tables, keyof typeof notCopied>;
 
@@ -50,10 +49,8 @@ export interface Source {
   /** Returns the rows after a primary key, or the first rows, in primary key order. */
   rowsAfter(table: CopiedTable, key: string | undefined, limit: number): Row[];
   count(table: CopiedTable): number;
-  /** Whether a job may still need its stored image: to be finished, or to be tried again. */
-  needsInput(jobId: string): boolean;
-  /** Returns the outcome of a job. Undefined if the job has no record. */
-  outcomeOf(jobId: string): Outcome | undefined;
+  /** Counts the unfinished jobs with a photo that came with the request instead of a URL. */
+  jobsWithPhotos(): number;
   close(): void;
 }
 
@@ -94,18 +91,13 @@ export function openSource(path: string): Source {
       return statement.all(key === undefined ? [limit] : [key, limit]).map((row) => toRow(statement, row));
     },
     count: (table) => Number(values(`select count(*) from ${table}`)[0]),
-    needsInput(jobId) {
-      // The folder keeps images of finished jobs only if a retry may need them.
-      const query = `select 1 from jobs where id = ?
-        and (finished_at is null or status in ('FAILED', 'CANCELED') or status = 'SUCCEEDED' and photo_kept = 1)`;
-      return database.prepare(query).all([jobId]).length > 0;
-    },
-    outcomeOf(jobId) {
-      const [row] = database.prepare('select finished_at, model_key from jobs where id = ?').all([jobId]);
-      if (!row) return undefined;
-      const [finishedAt, modelKey] = row as [JobRow['finished_at'], JobRow['model_key']];
-      return { finished: finishedAt !== null, modelKey };
-    },
+    jobsWithPhotos: () =>
+      Number(
+        values(
+          `select count(*) from jobs where finished_at is null and
+            1 + json_array_length(coalesce(views, '[]')) > (select count(*) from json_each(coalesce(image_urls, '{}')))`,
+        )[0],
+      ),
     close: () => database.close(),
   };
 }

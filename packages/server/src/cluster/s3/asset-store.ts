@@ -55,22 +55,12 @@ export class S3AssetStore implements AssetStore {
     return this.#write(sampleFolder(model, thumbnail), model, thumbnail);
   }
 
-  async read(key: string): Promise<Uint8Array | undefined> {
-    return this.#bucket.get(assetsPrefix + key, transferTimeoutMs);
-  }
-
   open(key: string): Promise<{ bytes: Readable; size: number } | undefined> {
     return this.#bucket.open(assetsPrefix + key, requestTimeoutMs);
   }
 
   async has(key: string): Promise<boolean> {
     return this.#bucket.has(assetsPrefix + key, requestTimeoutMs);
-  }
-
-  async write(key: string, bytes: Uint8Array): Promise<void> {
-    const content = contentOf[key.slice(key.lastIndexOf('.') + 1)];
-    if (!content) throw new Error(`an asset with the key ${key} has no media type`);
-    await this.#bucket.put(assetsPrefix + key, bytes, content, transferTimeoutMs);
   }
 
   async keep(keys: AssetKeys): Promise<void> {
@@ -103,7 +93,12 @@ export class S3AssetStore implements AssetStore {
   }
 
   #write(folder: string, ...files: Files): Promise<AssetKeys> {
-    return writeFiles((key, bytes) => this.write(key, bytes), folder, ...files);
+    const write = async (key: string, bytes: Uint8Array) => {
+      const content = contentOf[key.slice(key.lastIndexOf('.') + 1)];
+      if (!content) throw new Error(`an asset with the key ${key} has no media type`);
+      await this.#bucket.put(assetsPrefix + key, bytes, content, transferTimeoutMs);
+    };
+    return writeFiles(write, folder, ...files);
   }
 
   async #remove(keys: AssetKeys): Promise<void> {

@@ -32,15 +32,10 @@ export interface AssetStore {
   /** Stores the sample of the test key. Its folder is a hash of its content, so URLs of older samples stay valid. */
   putSample(model: Uint8Array, thumbnail: Uint8Array): Promise<AssetKeys>;
 
-  read(key: string): Promise<Uint8Array | undefined>;
-
   /** Streams the content of a key instead of reading it whole. Undefined if the key does not exist. */
   open(key: string): Promise<{ bytes: Readable; size: number } | undefined>;
 
   has(key: string): Promise<boolean>;
-
-  /** Stores an asset under the same key as in another store. */
-  write(key: string, bytes: Uint8Array): Promise<void>;
 
   /** Marks files as permanent, once the job is recorded as finished with them. */
   keep(keys: AssetKeys): Promise<void>;

@@ -1,4 +1,4 @@
-import { open, opendir, readdir, readFile, rm, rmdir, stat, writeFile } from 'node:fs/promises';
+import { open, readdir, rm, rmdir, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { makeFolder, syncFolder } from '@gen3d/engine/files';
@@ -46,10 +46,6 @@ export class FolderAssetStore implements AssetStore {
     return this.#write(sampleFolder(model, thumbnail), model, thumbnail);
   }
 
-  read(key: string): Promise<Uint8Array | undefined> {
-    return readFile(join(this.folder, key)).catch(ifMissing(undefined));
-  }
-
   async open(key: string): Promise<{ bytes: Readable; size: number } | undefined> {
     const file = await open(join(this.folder, key)).catch(ifMissing(undefined));
     return file && { bytes: file.createReadStream(), size: (await file.stat()).size };
@@ -57,30 +53,6 @@ export class FolderAssetStore implements AssetStore {
 
   async has(key: string): Promise<boolean> {
     return (await stat(join(this.folder, key)).catch(() => undefined)) !== undefined;
-  }
-
-  async write(key: string, bytes: Uint8Array): Promise<void> {
-    await writeDurably(join(this.folder, key), bytes);
-    await this.#syncFoldersOf(dirname(key));
-  }
-
-  /**
-   * Lists the keys of all assets but those of abandoned attempts. Call it only while no process writes to the store.
-   */
-  async *keys(outcomeOf: (jobId: string) => Promise<Outcome | undefined>): AsyncGenerator<string> {
-    const abandoned = new Set<string>();
-    for (const marker of await this.#markers()) {
-      abandoned.add(marker);
-      const keep = async (keys: AssetKeys) => void abandoned.delete(attemptMarkerOf(folderOf(keys)));
-      await settle({ keep, discard: async () => {} }, marker, outcomeOf);
-    }
-    for await (const job of visible(this.folder)) {
-      for await (const attempt of visible(join(this.folder, job))) {
-        const folder = `${job}/${attempt}`;
-        if (abandoned.has(attemptMarkerOf(folder))) continue;
-        for await (const file of visible(join(this.folder, folder))) yield `${folder}/${file}`;
-      }
-    }
   }
 
   async keep(keys: AssetKeys): Promise<void> {
@@ -113,14 +85,10 @@ export class FolderAssetStore implements AssetStore {
 
   async #write(folder: string, ...files: Files): Promise<AssetKeys> {
     const keys = await writeFiles((key, bytes) => writeDurably(join(this.folder, key), bytes), folder, ...files);
-    await this.#syncFoldersOf(folder);
-    return keys;
-  }
-
-  /** Syncs the parent folders too, since the folders are new entries in them. */
-  async #syncFoldersOf(folder: string): Promise<void> {
+    // The folders are new entries in their parents.
     await syncFolder(join(this.folder, dirname(folder)));
     await syncFolder(this.folder);
+    return keys;
   }
 
   async #remove(attempt: string): Promise<void> {
@@ -129,9 +97,4 @@ export class FolderAssetStore implements AssetStore {
     await rmdir(join(this.folder, dirname(attempt))).catch(() => {});
     await rm(this.#markerPath(attempt), { force: true });
   }
-}
-
-/** Names in a folder except those that start with a dot: drafts and markers. */
-async function* visible(folder: string): AsyncGenerator<string> {
-  for await (const { name } of await opendir(folder)) if (!name.startsWith('.')) yield name;
 }

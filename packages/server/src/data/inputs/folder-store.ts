@@ -46,13 +46,6 @@ export class FolderInputStore implements InputStore {
     await syncFolder(this.folder);
   }
 
-  /** Lists the images of all jobs. */
-  async images(): Promise<{ jobId: string; side: PhotoSide }[]> {
-    // Names of drafts start with a dot.
-    const names = (await readdir(this.folder)).filter((name) => !name.startsWith('.'));
-    return names.map((name) => ({ jobId: jobIdIn(name), side: name.slice(jobIdIn(name).length + 1) as PhotoSide }));
-  }
-
   async sweep(olderThan: number, isNeeded: (jobId: string) => Promise<boolean>): Promise<void> {
     for (const name of await readdir(this.folder)) {
       const path = join(this.folder, name);
