@@ -25,11 +25,6 @@ export interface Api {
   get<T>(path: string, schema: ZodMiniType<T>): Promise<T>;
   /** Downloads a file. Undefined if the server has no such file. */
   getFile(path: string): Promise<Blob | undefined>;
-  /**
-   * Follows the events of the account's jobs: calls `onContact` whenever the server sends something, and says whether
-   * that has an event. Resolves when the stream ends. Undefined for the public test key, whose account has no events.
-   */
-  follow: ((onContact: (hasEvent: boolean) => void, signal: AbortSignal) => Promise<void>) | undefined;
   /** Resolves to the body of the response, which is undefined if there is none. */
   send(
     method: 'POST' | 'PUT' | 'DELETE',
@@ -47,7 +42,6 @@ export function createApi(accountId: string | undefined, onSignedOut: () => void
     body?: unknown,
     extraHeaders: Readonly<Record<string, string>> = {},
     read: (response: Response) => Promise<T> = (response) => response.json().catch(() => ({})),
-    signal?: AbortSignal,
   ): Promise<T | undefined> {
     const headers: Record<string, string> = { ...extraHeaders };
     if (accountId !== undefined) headers['x-gen3d-account'] = accountId;
@@ -56,7 +50,6 @@ export function createApi(accountId: string | undefined, onSignedOut: () => void
       method,
       headers,
       credentials: 'same-origin',
-      ...(signal ? { signal } : {}),
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     }).catch(() => {
       throw new ApiError(0, 'The server cannot be reached. Is it running?');
@@ -69,22 +62,8 @@ export function createApi(accountId: string | undefined, onSignedOut: () => void
   return {
     get: async (path, schema) => parseResponse(schema, await request('GET', path)),
     getFile: (path) => request('GET', path, undefined, {}, (response) => response.blob()),
-    follow: (onContact, signal) =>
-      request('GET', '/stream', undefined, {}, (response) => readContacts(response, onContact), signal),
     send: (method, path, body, headers) => request(method, path, body, headers),
   };
-}
-
-/** Reads a stream of server-sent events to its end. A message has a line that begins with `data:`. */
-export async function readContacts({ body }: Response, onContact: (hasEvent: boolean) => void): Promise<void> {
-  const reader = body?.getReader();
-  const decoder = new TextDecoder();
-  let line = '';
-  for (let part = await reader?.read(); part && !part.done; part = await reader?.read()) {
-    const lines = (line + decoder.decode(part.value, { stream: true })).split('\n');
-    line = lines.pop() ?? '';
-    onContact(lines.some((complete) => complete.startsWith('data:')));
-  }
 }
 
 function errorMessage({ status, headers }: Response, body: unknown): string {

@@ -86,7 +86,7 @@ export function SessionProvider(props: {
         if (!session.accounts.some(({ account_id }) => account_id === accountId)) await refresh(accountId);
         setChosenId(accountId);
       },
-      api: account.sandbox ? { ...api, follow: undefined } : api,
+      api,
       refresh: () => refresh(account.account_id),
       async signOut() {
         await anonymousApi.send('DELETE', '/session');

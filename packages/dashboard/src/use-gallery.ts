@@ -61,24 +61,20 @@ export function useGallery(api: Api, filters: URLSearchParams, isBusy: boolean, 
       if (error instanceof ApiError && error.status === 404) return undefined;
       throw error;
     });
-  const loadProblem = usePolling(
-    async () => {
-      const page = await api.get(`/gallery?${query}`, GalleryPage);
-      const onFirstPage = new Set(page.jobs.map(({ task_id }) => task_id));
-      // Read open jobs below the first page one by one. There are few, because the oldest jobs run first.
-      const openBelow = (current?.jobs ?? [])
-        .filter((job) => isOpen(job) && !onFirstPage.has(job.task_id))
-        .slice(0, maxOpenBelowFirstPage);
-      const updates = await Promise.all(openBelow.map(async ({ task_id }) => [task_id, await find(task_id)] as const));
-      setState((previous) => {
-        return merged(previous?.query === query ? previous : undefined, page, new Map(updates), query, group);
-      });
-      setProblem(undefined);
-      return (page.counts?.in_progress ?? 0) > 0 || isBusy;
-    },
-    `${query} ${changeCount}`,
-    api.follow,
-  );
+  const loadProblem = usePolling(async () => {
+    const page = await api.get(`/gallery?${query}`, GalleryPage);
+    const onFirstPage = new Set(page.jobs.map(({ task_id }) => task_id));
+    // Read open jobs below the first page one by one. There are few, because the oldest jobs run first.
+    const openBelow = (current?.jobs ?? [])
+      .filter((job) => isOpen(job) && !onFirstPage.has(job.task_id))
+      .slice(0, maxOpenBelowFirstPage);
+    const updates = await Promise.all(openBelow.map(async ({ task_id }) => [task_id, await find(task_id)] as const));
+    setState((previous) => {
+      return merged(previous?.query === query ? previous : undefined, page, new Map(updates), query, group);
+    });
+    setProblem(undefined);
+    return (page.counts?.in_progress ?? 0) > 0 || isBusy;
+  }, `${query} ${changeCount}`);
 
   const cursor = current?.cursor;
   const isLoadingMore = useRef(false);

@@ -2,8 +2,7 @@ import type { Logger } from 'pino';
 import type { Agent } from 'undici';
 import type { Config } from './config.js';
 import { createWorker, userUrlAgent, type WorkEdges } from './create-worker.js';
-import { KeyUse } from './data/accounts/api-keys.js';
-import { findValid } from './data/accounts/credentials.js';
+import { findValidKeys, KeyUse } from './data/accounts/api-keys.js';
 import { DashboardTokens } from './data/accounts/dashboard-tokens.js';
 import { countJobsWithoutModel } from './data/accounts/quotas.js';
 import { kindOf, type Wakeup } from './data/db/database.js';
@@ -78,7 +77,7 @@ export function createContext(
   const wakeup = kindOf(db).wakeup(db, dirs.database);
   const eventFeed = new EventFeed({
     readStates: (accountIds) => readEventStates(db, accountIds),
-    findValid: (credentials) => findValid(db, credentials),
+    findValidKeys: (ids) => findValidKeys(db, ids),
   });
   const wakeReaders = () => {
     delivery.wake();

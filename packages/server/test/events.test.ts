@@ -9,7 +9,6 @@ import { dataDirOf } from '../src/data/installation/data-dir.js';
 import { eventIdAt } from '../src/data/webhooks/events.js';
 import { openAdmin } from '../src/index.js';
 import { EventFeed } from '../src/web/answers/event-feed.js';
-import { browsersOn } from './dashboard-kit.js';
 import { createJob, onPostgres, startServer, type TestServer, until } from './kit.js';
 import { openDatabase } from './open-database.js';
 
@@ -29,17 +28,13 @@ interface Reading {
 async function read(
   { url, apiKey }: TestServer,
   path: string,
-  {
-    lastEventId,
-    key = apiKey,
-    cookie,
-  }: { lastEventId?: string | undefined; key?: string; cookie?: string | undefined } = {},
+  { lastEventId, key = apiKey }: { lastEventId?: string | undefined; key?: string } = {},
 ): Promise<Reading> {
   const controller = new AbortController();
   onTestFinished(() => controller.abort());
   const response = await fetch(url + path, {
     headers: {
-      ...(cookie === undefined ? { authorization: `Bearer ${key}` } : { cookie }),
+      authorization: `Bearer ${key}`,
       ...(lastEventId !== undefined && { 'last-event-id': lastEventId }),
     },
     signal: controller.signal,
@@ -215,31 +210,6 @@ test('a stream that is opened while its key is revoked ends, whichever comes fir
   }
 });
 
-test('signing out and the end of a session end the streams of the dashboard', async () => {
-  const server = await startServer();
-  const admin = await openAdmin(server.config);
-  onTestFinished(() => admin.close());
-  const db = openDatabase(dataDirOf(server.config).database);
-  onTestFinished(() => db.destroy());
-  const { signIn } = browsersOn(
-    () => server,
-    () => admin,
-  );
-  const openStream = async () => {
-    const session = await signIn({ api_key: server.apiKey });
-    return { ...session, stream: await read(server, '/dashboard/api/stream', { cookie: session.cookie }) };
-  };
-  const [signedOut, expired, other] = [await openStream(), await openStream(), await openStream()];
-  expect([signedOut, expired, other].map(({ stream }) => stream.status)).toEqual([200, 200, 200]);
-  expect((await signedOut.call('DELETE', '/session')).status).toBe(204);
-  expect(await endsSoon(signedOut.stream)).toBe(true);
-  const [oldest] = await db.selectFrom('dashboard_tokens').select('hash').orderBy('created_at').execute();
-  await db.updateTable('dashboard_tokens').set({ expires_at: 1 }).where('hash', '=', oldest!.hash).execute();
-  expect(await endsSoon(expired.stream)).toBe(true);
-  const id = await createJob(server.call, photoJob);
-  await until(async () => other.stream.events().some(({ task_id }) => task_id === id));
-});
-
 test('while 16 streams read thousands of old events each, other requests are answered', { tags: 'slow' }, async () => {
   const server = await startServer();
   const db = openDatabase(dataDirOf(server.config).database);
@@ -274,7 +244,7 @@ test('a server that stops ends its streams', async () => {
 });
 
 test('closing a subscription twice does not affect a newer one of the account', () => {
-  const feed = new EventFeed({ readStates: async () => [], findValid: async () => new Set() });
+  const feed = new EventFeed({ readStates: async () => [], findValidKeys: async () => new Set() });
   const first = feed.subscribe({ accountId: 'account' });
   first.close();
   const second = feed.subscribe({ accountId: 'account' });

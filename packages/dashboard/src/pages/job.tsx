@@ -59,26 +59,22 @@ export function JobPage() {
   const name = task ? jobName(task) : 'Model';
   useTitle(name);
 
-  const loadProblem = usePolling(
-    async () => {
-      const isLoaded = task?.task_id === id && task.finished_at && loadedAfter === actionCount;
-      if (isLoaded && !details?.events.some(isUndelivered)) return false;
-      try {
-        const newTask = await api.get(`/gallery/${id}`, GalleryJob);
-        // Read after the task, so that the details of a finished job are complete.
-        const newDetails = await api.get(`/job-details/${id}`, JobDetails);
-        setTask(newTask);
-        setDetails(newDetails);
-        setLoadedAfter(actionCount);
-        return newTask.finished_at === null || newDetails.events.some(isUndelivered);
-      } catch (error) {
-        if (error instanceof ApiError && error.status === 404) setMissing(true);
-        throw error;
-      }
-    },
-    `${id} ${actionCount}`,
-    api.follow,
-  );
+  const loadProblem = usePolling(async () => {
+    const isLoaded = task?.task_id === id && task.finished_at && loadedAfter === actionCount;
+    if (isLoaded && !details?.events.some(isUndelivered)) return false;
+    try {
+      const newTask = await api.get(`/gallery/${id}`, GalleryJob);
+      // Read after the task, so that the details of a finished job are complete.
+      const newDetails = await api.get(`/job-details/${id}`, JobDetails);
+      setTask(newTask);
+      setDetails(newDetails);
+      setLoadedAfter(actionCount);
+      return newTask.finished_at === null || newDetails.events.some(isUndelivered);
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 404) setMissing(true);
+      throw error;
+    }
+  }, `${id} ${actionCount}`);
 
   const replay = (eventId: string) =>
     run(() => api.send('POST', `/events/${eventId}/replay`), 'The event will be sent again.');

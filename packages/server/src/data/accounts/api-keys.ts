@@ -152,6 +152,13 @@ export async function revokeKey(db: Queryable, keyId: string, now: Time, account
   return true;
 }
 
+/** Returns those of the keys that are not revoked. */
+export async function findValidKeys(db: Queryable, ids: readonly string[]): Promise<ReadonlySet<string>> {
+  if (ids.length === 0) return new Set();
+  const valid = db.selectFrom('api_keys').select('id').where('id', 'in', ids).where('revoked_at', 'is', null);
+  return new Set((await valid.execute()).map(({ id }) => id));
+}
+
 const recordUseEveryMs = 60_000;
 
 /** Records when API keys were last used, each at most once a minute, so that reads do not cause a write each. */

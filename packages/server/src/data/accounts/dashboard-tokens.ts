@@ -27,11 +27,8 @@ export const isValidToken = (now: Time) =>
  */
 export const signInPath = (token: string): string => `/dashboard/sign-in#${token}`;
 
-/** Identifies the signed-in person, the operator or the holder of an API key, and the session by its hash. */
-export type Identity = { session: string } & (
-  | { role: 'operator' }
-  | { role: 'member'; accountId: string; keyId: string }
-);
+/** Identifies the signed-in person: the operator, or the holder of an API key. */
+export type Identity = { role: 'operator' } | { role: 'member'; accountId: string; keyId: string };
 
 /**
  * Manages the dashboard's credentials: one-time links and sessions. Like API keys, they are stored as an HMAC under the
@@ -126,17 +123,16 @@ export class DashboardTokens {
       this.#db
         .selectFrom('dashboard_tokens')
         .leftJoin('api_keys', 'api_keys.id', 'dashboard_tokens.key_id')
-        .select(['dashboard_tokens.hash as session', 'key_id', 'account_id', 'revoked_at'])
+        .select(['key_id', 'account_id', 'revoked_at'])
         .where('dashboard_tokens.hash', '=', hashOf(key, token))
         .where('kind', '=', 'session')
         .where(isValidToken(currentTime(this.#db)))
         .executeTakeFirst(),
     );
     if (!row) return undefined;
-    const { session } = row;
-    if (row.key_id === null) return { session, role: 'operator' };
+    if (row.key_id === null) return { role: 'operator' };
     if (row.account_id === null || row.revoked_at !== null) return undefined;
-    return { session, role: 'member', accountId: row.account_id, keyId: row.key_id };
+    return { role: 'member', accountId: row.account_id, keyId: row.key_id };
   }
 
   async endSession(token: string): Promise<void> {

@@ -1,8 +1,7 @@
-import type { Credential } from '../../data/accounts/credentials.js';
 import type { EventState } from '../../data/webhooks/events.js';
 
 // Wakes the open event streams. However many there are, one look a second at the database reads the states of their
-// accounts and which of their credentials are still valid, and a notification from this or another process makes it
+// accounts and which of their API keys are still valid, and a notification from this or another process makes it
 // happen at once. A stream then reads its events by itself, so that no stream waits for a slower one, and no database
 // transaction is open while a stream waits.
 
@@ -15,14 +14,14 @@ const minPauseMs = 100;
 export interface FeedSource {
   /** Reads the states of these accounts. Deleted accounts have none. */
   readStates(accountIds: readonly string[]): Promise<readonly EventState[]>;
-  /** Returns the ids of the credentials that are still valid. */
-  findValid(credentials: readonly Credential[]): Promise<ReadonlySet<string>>;
+  /** Returns those of the API keys that are still valid. */
+  findValidKeys(ids: readonly string[]): Promise<ReadonlySet<string>>;
 }
 
-/** An account that reads events, and the credential that admitted it. Streams of the public test key have none. */
+/** An account that reads events, and the API key that admitted it. Streams of the public test key have none. */
 export interface Reader {
   accountId: string;
-  credential?: Credential | undefined;
+  keyId?: string | undefined;
 }
 
 /** A registration for the events of an account. */
@@ -38,7 +37,7 @@ export class Subscription {
     this.close = close;
   }
 
-  /** Whether the reader must stop: its credential is not valid any more, the account is gone, or the server stops. */
+  /** Whether the reader must stop: its API key was revoked, the account is gone, or the server stops. */
   get isEnded(): boolean {
     return this.#isEnded;
   }
@@ -119,15 +118,15 @@ export class EventFeed {
     try {
       const readers = subscriptions.map(({ reader }) => reader);
       const states = await this.#source.readStates([...new Set(readers.map(({ accountId }) => accountId))]);
-      const valid = await this.#source.findValid(readers.flatMap(({ credential }) => credential ?? []));
+      const valid = await this.#source.findValidKeys(readers.flatMap(({ keyId }) => keyId ?? []));
       const lastEvents = new Map(states.map(({ id, last_event_at }) => [id, last_event_at]));
       const asked = new Set(subscriptions);
       for (const subscription of this.#subscriptions) {
-        const { accountId, credential } = subscription.reader;
+        const { accountId, keyId } = subscription.reader;
         const lastEvent = lastEvents.get(accountId);
         // It may have read its events before this look at the database.
         if (!asked.has(subscription)) subscription.wake();
-        else if (lastEvent === undefined || (credential && !valid.has(credential.id))) subscription.end();
+        else if (lastEvent === undefined || (keyId !== undefined && !valid.has(keyId))) subscription.end();
         else if (lastEvent !== this.#lastEvents.get(accountId)) subscription.wake();
       }
       this.#lastEvents = lastEvents;

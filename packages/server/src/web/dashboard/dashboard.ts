@@ -5,7 +5,6 @@ import type { RequestLimit } from '../guards/rate-limit.js';
 import { admit } from '../guards/shares.js';
 import type { Guards, RouteGroup } from '../mount.js';
 import { balanceRoutes } from '../routes/balance.js';
-import { accountEventRoutes } from '../routes/events.js';
 import { galleryRoutes } from '../routes/gallery.js';
 import { jobRoutes } from '../routes/jobs.js';
 import type { Services } from '../routes/services.js';
@@ -63,7 +62,6 @@ export function dashboardRoutes(services: Services, limit: RequestLimit): RouteG
     { at: `${api}/keys`, who: 'account', routes: keyRoutes(services) },
     { at: `${api}/webhook-endpoint`, who: 'account', routes: webhookEndpointRoutes(services) },
     { at: `${api}/events`, who: 'account', routes: eventRoutes(services) },
-    { at: `${api}/stream`, who: 'account', routes: accountEventRoutes(services) },
     { at: api, who: 'account', routes: Router() },
   ];
 }

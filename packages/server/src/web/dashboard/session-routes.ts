@@ -127,8 +127,7 @@ export function actForAccount({ db }: Pick<Services, 'db'>): RequestHandler {
     if (id === undefined) throw new HttpError(400, 'invalid_request', `The header ${accountHeader} is missing`);
     const account = identity.role === 'operator' || id === identity.accountId ? await findAccount(db, id) : undefined;
     if (!account) throw noSuch('account');
-    const credential = { kind: 'session', id: identity.session } as const;
-    response.locals.caller = { accountId: account.id, sandbox: account.sandbox === 1, credential } satisfies Caller;
+    response.locals.caller = { accountId: account.id, sandbox: account.sandbox === 1 } satisfies Caller;
     next();
   };
 }

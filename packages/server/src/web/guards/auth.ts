@@ -1,7 +1,6 @@
 import { forbiddenBody, publicTestKey } from '@gen3d/schema';
 import type { Request, RequestHandler } from 'express';
 import type { ApiKeys, KeyUse } from '../../data/accounts/api-keys.js';
-import type { Credential } from '../../data/accounts/credentials.js';
 import type { Db } from '../../data/db/database.js';
 import { sendJson } from '../answers/responses.js';
 
@@ -9,8 +8,8 @@ export interface Caller {
   accountId: string;
   /** Whether the request has the public test key. */
   sandbox: boolean;
-  /** The credential that admitted the request. A long request must end when it is no longer valid. */
-  credential?: Credential;
+  /** Id of the API key that admitted the request. A long request must end when the key is revoked. */
+  keyId?: string;
 }
 
 function keyOf({ headers }: Request): string | undefined {
@@ -40,8 +39,7 @@ export function authenticate({
     const known = key === undefined ? undefined : await keys.find(db, key);
     if (!known) return void sendJson(response, 403, forbiddenBody);
     keyUse.record(known.id);
-    const credential: Credential = { kind: 'key', id: known.id };
-    response.locals.caller = { accountId: known.account_id, sandbox: false, credential } satisfies Caller;
+    response.locals.caller = { accountId: known.account_id, sandbox: false, keyId: known.id } satisfies Caller;
     next();
   };
 }

@@ -25,7 +25,7 @@ function lastEventId(request: Request): string | undefined {
   return validated(LastEventId.safeParse(request.get('last-event-id')), 'Last-Event-ID');
 }
 
-/** Serves the events of the account: `/gen3d/events`, and `/dashboard/api/stream`. */
+/** Serves the events of the account: `/gen3d/events`. */
 export function accountEventRoutes(services: Dependencies): Router {
   const { db } = services;
   return Router().get('/', refuseSandbox, async (request, response) => {
