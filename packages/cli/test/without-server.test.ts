@@ -447,11 +447,6 @@ describe('invalid input exits with 2 and a message, without a request:', () => {
       /unknown command 'pul'\n\(Did you mean pull\?\)/,
     ],
     [
-      'a self-test of a bundle before its download',
-      ['models', 'verify', 'triposg', '--self-test', '--device', 'cpu'],
-      /^error: The bundle triposg is not installed\. First download TripoSG with `gen3d models pull triposg` \([\d.]+ GB\)\. Then this command runs these checks:\n {2}- all outputs on cpu are finite and not all zero\n {2}- a GPU gives the results of the CPU: not run, the chosen device is the CPU\n.*\n {2}- a photo of a ball/,
-    ],
-    [
       'a bundle before its download',
       ['models', 'use', 'triposr'],
       /First download TripoSR with `gen3d models pull triposr`/,

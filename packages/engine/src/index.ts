@@ -17,7 +17,6 @@ export {
   type Stage,
 } from './engine.js';
 export type { EngineOptions } from './engine-device.js';
-export type { SelfTest } from './field/decoder-kind.js';
 export { problemOfGlb } from './gltf/check-glb.js';
 export { renderPartThumbnails } from './part-thumbnails.js';
 export { type DecodedPhoto, decode } from './photo/decode.js';
@@ -25,4 +24,4 @@ export type { Photos, SidePhoto } from './photo/side-photo.js';
 export { EnginePool, type PoolGenerateOptions, type PoolOptions } from './pool/engine-pool.js';
 export type { PoolGenerated, PoolProgress } from './pool/threads.js';
 export { renderView } from './render/render-view.js';
-export { checkBundle, selfTests, testBundle } from './self-test.js';
+export { checkBundle, type SelfTest, selfTests, testBundle } from './self-test.js';

@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-test('a flow model with random weights runs, and fails the checks that need trained weights', async () => {
+test('a flow model runs, and is compared with the CPU on a GPU only', async () => {
   const bundle = await loadBundle(await writeFlowModel(folder));
   const { provider, tests } = await selfTests(bundle, 'cpu');
   expect(provider).toBe('cpu');
@@ -22,12 +22,10 @@ test('a flow model with random weights runs, and fails the checks that need trai
   expect(results).toEqual([
     ['all outputs on cpu are finite and not all zero', true],
     ['a GPU gives the results of the CPU', undefined],
-    ['the first step moves away from the noise', false],
-    ['a photo of a ball becomes one solid inside the box', false],
   ]);
 });
 
-test('a bundle of another kind has only the checks of every network', async () => {
+test('a bundle of another kind has the same checks', async () => {
   const bundle = await loadBundle(join(import.meta.dirname, '../../../models/gen3d-base'));
   const { tests } = await selfTests(bundle, 'cpu');
   expect(tests).toHaveLength(2);

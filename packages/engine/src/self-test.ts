@@ -3,14 +3,22 @@ import { type Bundle, bundleOfKind } from './bundle/load-bundle.js';
 import type { Device } from './device/adapter.js';
 import { chooseDevice } from './device/choose-device.js';
 import { isTolerable } from './device/difference.js';
-import type { SelfTest } from './field/decoder-kind.js';
 import { ComputeDevice } from './network/compute-device.js';
 import { compareWithCpu, runBundle } from './parity-run.js';
 import { openMattingNetwork } from './photo/matte.js';
-import { kindOf, openReconstructor } from './reconstructor.js';
+import { openReconstructor } from './reconstructor.js';
+
+/** A check of a bundle on a device. */
+export interface SelfTest {
+  readonly name: string;
+  /** @throws {Error} if a network cannot run */
+  run(): Promise<{ readonly passed: boolean; readonly detail: string }>;
+  /** Why the check is skipped here. */
+  readonly skipped?: string;
+}
 
 /**
- * Checks that only the real weights on the real device can pass, for the first run of a bundle on a machine.
+ * Lists the checks for the first run of a bundle on a machine.
  *
  * @throws {BundleError} if the named device cannot be used
  */
@@ -19,7 +27,7 @@ export async function selfTests(bundle: Bundle, device: Device): Promise<{ provi
   if (bundle.manifest.kind === 'http') return { provider, tests: [] };
   const compute = new ComputeDevice(provider);
   const onCpu = provider === 'cpu';
-  const tests: SelfTest[] = [
+  const tests = [
     { name: `all outputs on ${provider} are finite and not all zero`, run: () => finiteOutputs(bundle, compute) },
     {
       name: `${onCpu ? 'a GPU' : provider} gives the results of the CPU`,
@@ -27,10 +35,6 @@ export async function selfTests(bundle: Bundle, device: Device): Promise<{ provi
       ...(onCpu && { skipped: device === 'cpu' ? 'the chosen device is the CPU' : 'no usable GPU was found' }),
     },
   ];
-  if (bundle.manifest.kind === 'reconstruction') {
-    const reconstruction = bundleOfKind(bundle, 'reconstruction');
-    tests.push(...(kindOf(reconstruction).selfTests?.(reconstruction, compute, onCpu && device !== 'cpu') ?? []));
-  }
   return { provider, tests };
 }
 

@@ -2,7 +2,6 @@ import type { SamplerSettings } from '@gen3d/schema/rules';
 import type { Cutout } from '../base/image.js';
 import type { Bundle } from '../bundle/load-bundle.js';
 import type { ReconstructionManifest } from '../bundle/manifest.js';
-import type { ComputeDevice } from '../network/compute-device.js';
 import type { FloatTensor, OpenSession, Session } from '../network/session.js';
 import type { ColumnsPrediction } from './columns-prediction.js';
 import type { CameralessField, DensityField } from './density-field.js';
@@ -35,8 +34,6 @@ export interface DecoderKind {
    * @param run runs a graph, and returns the outputs from which to make the next graph's inputs
    */
   exercise(bundle: Bundle<ReconstructionManifest>, open: OpenSession, image: Inputs, run: RunGraph): Promise<void>;
-  /** Checks that only trained weights can pass. @param slow whether the CPU runs them without being asked to */
-  selfTests?(bundle: Bundle<ReconstructionManifest>, device: ComputeDevice, slow: boolean): SelfTest[];
 }
 
 export type Inputs = Readonly<Record<string, FloatTensor>>;
@@ -57,15 +54,6 @@ export interface EncodeOptions {
   readonly onProgress?: ((share: number) => void) | undefined;
   /** Replaces the manifest's settings, for kinds that take steps. */
   readonly sampler?: Required<SamplerSettings> | undefined;
-}
-
-/** A check of a bundle on a device. */
-export interface SelfTest {
-  readonly name: string;
-  /** @throws {Error} if a network cannot run */
-  run(): Promise<{ readonly passed: boolean; readonly detail: string }>;
-  /** Why the check is skipped here. */
-  readonly skipped?: string;
 }
 
 /** Points or rows for a decoder in a comparison of devices, unless its graph requires another number. */

@@ -1,22 +1,14 @@
-import type { SelfTest } from '@gen3d/engine';
 import type { InstalledBundle } from '@gen3d/engine/bundles';
 import type { Config } from '@gen3d/server';
 import { UsageError } from '../../exit/failure.js';
 import { bytes, similarName } from '../../terminal/format.js';
 import { nextCommand } from '../../terminal/next-command.js';
 
-/** Names a self-test that has not run, and the reason if it cannot run here. */
-export const plannedLine = ({ name, skipped }: Pick<SelfTest, 'name' | 'skipped'>) =>
-  `  - ${name}${skipped === undefined ? '' : `: not run, ${skipped}`}`;
-
-/**
- * @throws {UsageError} if the bundle is not installed, with the command that installs it and the self-tests to expect
- */
+/** @throws {UsageError} if the bundle is not installed, with the command that installs it */
 export async function requireInstalled(
   name: string,
   bundles: readonly InstalledBundle[],
   config: Config,
-  selfTest = false,
 ): Promise<void> {
   const { installHint, modelDirs, sizeOf } = await import('@gen3d/engine/bundles');
   const { readCatalogs } = await import('@gen3d/weights/offers');
@@ -28,11 +20,7 @@ export async function requireInstalled(
   if (entry) {
     const { manifest } = entry;
     const first = `First download ${manifest.title} with \`${nextCommand(`models pull ${name}`)}\` (${bytes(sizeOf(entry))})`;
-    const message = `The bundle ${name} is not installed. ${first}`;
-    if (!selfTest) throw new UsageError(message);
-    const { selfTests } = await import('@gen3d/engine');
-    const { tests } = await selfTests(entry, config.device);
-    throw new UsageError([`${message}. Then this command runs these checks:`, ...tests.map(plannedLine)].join('\n'));
+    throw new UsageError(`The bundle ${name} is not installed. ${first}`);
   }
   const similar = similarName(name, [
     ...bundles.map((installed) => installed.name),

@@ -5,7 +5,7 @@ import type { Command } from 'commander';
 import { errorMessage, exitCode, Failed } from '../../exit/failure.js';
 import { serverConfig } from '../../server-options.js';
 import { cross, printJson, say, tick } from '../../terminal/terminal.js';
-import { plannedLine, requireInstalled } from './require-installed.js';
+import { requireInstalled } from './require-installed.js';
 
 export function addVerify(models: Command): void {
   models
@@ -28,7 +28,7 @@ async function verify(names: readonly string[], { selfTest = false }: VerifyOpti
   const { installedBundles, modelDirs } = await import('@gen3d/engine/bundles');
   const config = await serverConfig(command);
   const bundles = await installedBundles(modelDirs(config));
-  for (const name of names) await requireInstalled(name, bundles, config, selfTest);
+  for (const name of names) await requireInstalled(name, bundles, config);
   const chosen = names.length === 0 ? bundles : bundles.filter(({ name }) => names.includes(name));
   const results: Array<{ name: string; problem?: string; selfTest?: TestedCheck[] }> = [];
   for (const installed of chosen) {
@@ -59,11 +59,10 @@ const isFailed = ({ passed }: TestedCheck): boolean => passed === false;
 async function runSelfTests(bundle: Bundle, device: Config['device']): Promise<TestedCheck[]> {
   const { selfTests } = await import('@gen3d/engine');
   const results: TestedCheck[] = [];
-  for (const test of (await selfTests(bundle, device)).tests) {
-    const { name: check, skipped, run } = test;
+  for (const { name: check, skipped, run } of (await selfTests(bundle, device)).tests) {
     if (skipped !== undefined) {
       results.push({ check, detail: skipped });
-      say(plannedLine(test));
+      say(`  - ${check}: not run, ${skipped}`);
       continue;
     }
     const { passed, detail } = await run().catch((error: unknown) => ({
