@@ -31,7 +31,7 @@ export {
   type Precision,
 } from './bundle/manifest.js';
 export { modelDirs, pulledModelsDir } from './bundle/model-dirs.js';
-export { assumedSpeed, flopsOf, measuredSpeed } from './device/cpu-speed.js';
+export { assumedSpeed, flopsOf } from './device/cpu-speed.js';
 export { meshDefaults } from './mesh-defaults.js';
 export { inspectNativeParts, type NativePart } from './native-parts.js';
 export { toFloat16 } from './network/float16.js';

@@ -4,19 +4,12 @@ import { type Handlers, parentChannel } from '@gen3d/rpc';
 import { loadBundle } from './bundle/load-bundle.js';
 import type { Probe } from './device/probe.js';
 import { ComputeDevice } from './network/compute-device.js';
-import { env, InferenceSession, Tensor } from './network/onnxruntime.js';
+import { env, InferenceSession } from './network/onnxruntime.js';
 import { compareWithCpu, runBundle, totalTimes } from './parity-run.js';
 
 /** An ONNX graph that adds one number to itself. Opening it makes the provider choose its adapter. */
 const smallestGraph = Buffer.from(
   'CAlCBAoAEBQ6OQoOCgF4CgF4EgF5IgNBZGQSBWdyYXBoWg8KAXgSCgoICAESBAoCCAFiDwoBeRIKCggIARIECgIIAQ==',
-  'base64',
-);
-
-/** An ONNX graph that multiplies a matrix of 1024 x 1024 numbers by itself. */
-const productSize = 1024;
-const productGraph = Buffer.from(
-  'CAk6SAoRCgF4CgF4EgF5IgZNYXRNdWwSBWdyYXBoWhUKAXgSEAoOCAESCgoDCIAICgMIgAhiFQoBeRIQCg4IARIKCgMIgAgKAwiACEIECgAQFA==',
   'base64',
 );
 
@@ -33,18 +26,6 @@ parentChannel({
   async time({ provider, directory }) {
     const times = totalTimes(await runBundle(await loadBundle(directory), new ComputeDevice(provider)));
     return { ...times, peakBytes: process.resourceUsage().maxRSS * 1024 };
-  },
-  async multiply() {
-    const session = await InferenceSession.create(productGraph, { logSeverityLevel: 3 });
-    const x = new Tensor('float32', new Float32Array(productSize ** 2).fill(1), [productSize, productSize]);
-    let seconds = Number.POSITIVE_INFINITY;
-    // The fastest of several, because the first one allocates memory, and others may be interrupted.
-    for (let i = 0; i < 5; i++) {
-      const start = performance.now();
-      await session.run({ x });
-      seconds = Math.min(seconds, (performance.now() - start) / 1000);
-    }
-    return { flopsPerSecond: (2 * productSize ** 3) / seconds };
   },
 } satisfies Handlers<Probe>);
 

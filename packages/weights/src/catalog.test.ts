@@ -1,8 +1,7 @@
 import { readFile } from 'node:fs/promises';
-import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { Catalog } from './catalog.js';
-import { betterBundle, cpuMemory } from './fitting-bundles.js';
+import { cpuMemory } from './fitting-bundles.js';
 
 test('the shipped catalog is valid and has an https URL for every file', async () => {
   const text = await readFile(new URL('../../../models/catalog.json', import.meta.url), 'utf8');
@@ -24,17 +23,4 @@ test('8 bits take less memory on a CPU, and half precision takes as much as full
     3e9, 3e9, 2e9,
   ]);
   expect(cpuMemory({ memory: { fp32: 3e9 } }, 'int8')).toBe(3e9);
-});
-
-const shipped = [fileURLToPath(new URL('../../../models', import.meta.url))];
-
-test('the recommended bundle fits the memory of the machine, in 8 bits where nothing else does', async () => {
-  const offered = async (hasGpu: boolean, memory: number) => {
-    const better = await betterBundle(shipped, hasGpu, memory);
-    return better && [better.manifest.name, better.precision];
-  };
-  expect(await offered(true, 16e9)).toEqual(['triposg', undefined]);
-  expect(await offered(false, 16e9)).toEqual(['triposr', undefined]);
-  expect(await offered(false, 2.5e9)).toEqual(['triposr', 'int8']);
-  expect(await offered(false, 1e9)).toBeUndefined();
 });

@@ -7,11 +7,9 @@ import {
   builtInBundle,
   bundleFolders,
   FileName,
-  flopsOf,
   installHint,
   Manifest,
   ManifestWithoutGraphs,
-  measuredSpeed,
   parseJson,
 } from '@gen3d/engine/bundles';
 import { z } from 'zod';
@@ -32,7 +30,6 @@ const Entry = z
         memory: z
           .strictObject({ fp32: z.int().positive(), int8: z.int().positive().optional() })
           .describe('bytes of memory per precision that the network takes while it runs on a CPU'),
-        flops: z.number().positive().optional().describe('operations per photo of a network without steps'),
         gpuMemory: z
           .strictObject({ fp32: z.int().positive(), fp16: z.int().positive(), int8: z.int().positive().optional() })
           .optional()
@@ -63,19 +60,6 @@ export type CatalogEntry = Catalog['bundles'][number] & {
 };
 /** A bundle that is made from checkpoints: its parts, and what they require. */
 export type Skeleton = NonNullable<CatalogEntry['skeleton']>;
-
-/**
- * Estimates how many seconds a photo takes on this CPU with a bundle of the catalog, from its number of operations and
- * the speed measured here. Correct within a factor of two. Undefined if the catalog does not state the operations.
- */
-export async function cpuSeconds({
-  manifest,
-  skeleton,
-}: Pick<CatalogEntry, 'manifest' | 'skeleton'>): Promise<number | undefined> {
-  const decoder = manifest.kind === 'reconstruction' ? manifest.decoder : undefined;
-  const flops = decoder?.kind === 'steps' ? flopsOf(decoder) : skeleton?.flops;
-  return flops && flops / (await measuredSpeed());
-}
 
 /** Finds the catalog of gen3d: next to the built code, or in the repository. */
 function shippedCatalog(): string[] {

@@ -1,7 +1,7 @@
 import { totalmem } from 'node:os';
 import type { Device } from '@gen3d/engine';
-import { findBundle, type ManifestWithoutGraphs, type Precision } from '@gen3d/engine/bundles';
-import { type CatalogEntry, cpuSeconds, readCatalogs, type Skeleton } from './catalog.js';
+import { assumedSpeed, flopsOf, type ManifestWithoutGraphs, type Precision } from '@gen3d/engine/bundles';
+import type { Skeleton } from './catalog.js';
 
 /** Computes the bytes of memory a network takes on a CPU. Half precision saves none there, because it is converted. */
 export const cpuMemory = ({ memory }: Pick<Skeleton, 'memory'>, precision: Precision): number =>
@@ -31,7 +31,7 @@ export async function requirementProblem(
     const found = await findAdapter(provider);
     if (!('problem' in found)) return tooSmall(title, needs, precision, found.adapter.name);
   }
-  return `${title} needs a GPU with ${gigabytes(needs.fp16)} of memory (fp16) or ${gigabytes(needs.fp32)} (fp32), and none can be used here${onTheCpu(await cpuSeconds({ manifest, skeleton }))}`;
+  return `${title} needs a GPU with ${gigabytes(needs.fp16)} of memory (fp16) or ${gigabytes(needs.fp32)} (fp32), and none can be used here${onTheCpu(manifest)}`;
 }
 
 async function tooSmall(
@@ -48,41 +48,13 @@ async function tooSmall(
   return `${title} takes about ${gigabytes(needed)} of GPU memory in ${precision}, and ${adapter} has ${gigabytes(available)}${smaller}`;
 }
 
-function onTheCpu(seconds: number | undefined): string {
-  if (seconds === undefined) return '';
-  const minutes = Math.ceil(seconds / 60);
-  return `. With what this CPU has to spare now, a photo would take about ${minutes} minutes. To run it anyway, set GEN3D_DEVICE=cpu`;
+function onTheCpu(manifest: ManifestWithoutGraphs): string {
+  if (manifest.kind !== 'reconstruction' || manifest.decoder.kind !== 'steps') return '';
+  const minutes = Math.ceil(flopsOf(manifest.decoder) / assumedSpeed() / 60);
+  return `. With this CPU, a photo would take about ${minutes} minutes. To run it anyway, set GEN3D_DEVICE=cpu`;
 }
 
 /** Returns the memory of this machine, or of its container, in bytes. */
 const installedMemory = () => Math.min(totalmem(), process.constrainedMemory() || totalmem());
 
 const gigabytes = (count: number) => `${(count / 1e9).toFixed(1)} GB`;
-
-/** A bundle to recommend, and the precision to pull it in, unless the usual one fits. */
-export type BetterBundle = CatalogEntry & { readonly precision?: 'int8' };
-
-/**
- * Recommends a bundle for better shapes. The catalogs list bundles from the worst to the best, so this is the last one
- * that this machine can run and does not have. Undefined if there is none.
- *
- * @param hasGpu whether the networks run on a GPU here
- */
-export async function betterBundle(
-  modelDirs: readonly string[],
-  hasGpu: boolean,
-  memory = installedMemory(),
-): Promise<BetterBundle | undefined> {
-  const fits = (skeleton: Skeleton | undefined, precision: Precision) =>
-    !skeleton || (skeleton.gpuMemory ? hasGpu : cpuMemory(skeleton, precision) <= memory);
-  for (const entry of (await readCatalogs(modelDirs)).reverse()) {
-    const { manifest, skeleton } = entry;
-    if (manifest.kind !== 'reconstruction' || !fits(skeleton, 'int8')) continue;
-    const isInstalled = await findBundle(manifest.name, modelDirs).then(
-      () => true,
-      () => false,
-    );
-    if (!isInstalled) return fits(skeleton, 'fp32') ? entry : { ...entry, precision: 'int8' };
-  }
-  return undefined;
-}

@@ -61,7 +61,7 @@ test('a folder without one of the files is refused, and the error names the file
 
 test('without a GPU, it is refused before anything is copied, with the time that a CPU would take', async () => {
   await expect(pull({}, { device: missingDevice })).rejects.toThrow(
-    /^A small flow model needs a GPU with 1\.0 GB of memory \(fp16\) or 2\.0 GB \(fp32\), and none can be used here\. With what this CPU has to spare now, a photo would take about \d+ minutes\. To run it anyway, set GEN3D_DEVICE=cpu\. `gen3d doctor` shows the devices of this machine$/,
+    /^A small flow model needs a GPU with 1\.0 GB of memory \(fp16\) or 2\.0 GB \(fp32\), and none can be used here\. With this CPU, a photo would take about \d+ minutes\. To run it anyway, set GEN3D_DEVICE=cpu\. `gen3d doctor` shows the devices of this machine$/,
   );
   await expect(findBundle('flow-model', [pulled])).rejects.toThrow('No bundle called flow-model');
 });

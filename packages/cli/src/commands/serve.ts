@@ -1,6 +1,5 @@
 import type { Config, Server } from '@gen3d/server';
 import type { Command } from 'commander';
-import { recommendation } from '../bundles/bundle-offers.js';
 import { changeProfile, withServer } from '../connection/profile.js';
 import { errorMessage, explainListening } from '../exit/failure.js';
 import { aborted, exitSoon, interruptible } from '../exit/interruption.js';
@@ -95,14 +94,11 @@ async function storeKey(url: string, dataDir: string, newKey: string | undefined
 /** Writes the lines below the ready line, for people: at most seven. */
 async function banner(server: Server, config: Config, hasStoredKey: boolean): Promise<string> {
   const { bootstrap, device } = server;
-  // An unreadable catalog does not prevent serving. `gen3d doctor` reports it.
-  const hasGpu = device !== undefined && device.provider !== 'cpu';
-  const better = await recommendation(config, hasGpu).catch(() => undefined);
   const rows = [
     ['Dashboard', await dashboardLink(server, config)],
     ['API key', bootstrap?.generated && isTerminal() ? `${bootstrap.apiKey} (shown only once)` : keyHint(hasStoredKey)],
     ['Device', device ? `${device.provider}, ${device.adapter ?? cpuName()}` : 'none, because of --workers 0'],
-    ['Bundle', better === undefined ? config.bundle : `${config.bundle}. ${better}`],
+    ['Bundle', config.bundle],
     ['Data', config.dataDir],
     ...(bootstrap && hasStoredKey ? [['Next', 'in another terminal: gen3d create photo.jpg --wait']] : []),
   ];

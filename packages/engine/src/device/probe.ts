@@ -20,8 +20,6 @@ export interface Probe {
   /** Runs the bundle in this folder on the provider and on the CPU. */
   compare(request: BundleRequest): ParityRun;
   time(request: BundleRequest): { readonly ms: number; readonly firstMs: number; readonly peakBytes: number };
-  /** Measures the operations per second of this CPU in a large matrix product. */
-  multiply(request: Readonly<Record<string, never>>): { readonly flopsPerSecond: number };
 }
 
 interface BundleRequest {
@@ -33,7 +31,7 @@ interface BundleRequest {
 const probeFile = () => createRequire(import.meta.url).resolve('@gen3d/engine/device-probe');
 
 // A working driver takes a second. A bundle of a gigabyte takes a minute on a slow CPU, twice.
-const timeoutsMs = { open: 60_000, compare: 600_000, time: 600_000, multiply: 60_000 };
+const timeoutsMs = { open: 60_000, compare: 600_000, time: 600_000 };
 
 /**
  * Calls a function in a separate process. A driver may crash or hang, some versions of the runtime exit if a provider's

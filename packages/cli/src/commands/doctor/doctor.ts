@@ -5,7 +5,7 @@ import type { InstalledBundle } from '@gen3d/engine/bundles';
 import type { Config } from '@gen3d/server';
 import type { Command } from 'commander';
 import packageJson from '../../../package.json' with { type: 'json' };
-import { bundleOffers, describeBundle } from '../../bundles/bundle-offers.js';
+import { describeBundle } from '../../bundles/describe-bundle.js';
 import { chooseKey, chooseServer, healthOf, type ServerOptions } from '../../connection/client.js';
 import { emptyProfile, type Profile, profilePath, readProfile } from '../../connection/profile.js';
 import { errorMessage, exitCode, Failed, UsageError } from '../../exit/failure.js';
@@ -56,7 +56,7 @@ async function doctor(command: Command): Promise<void> {
     await sandboxFinding(config),
     ...(await serverFindings(options)),
     ...(await bundleFindings(bundles, config)),
-    ...(await offerFindings(config)),
+    await catalogFinding(config),
   ];
   // The devices can be tested only with all native parts.
   const devices = isComplete ? await findDevices(config) : [];
@@ -185,11 +185,14 @@ async function modelServerFindings(config: Config): Promise<Finding[]> {
   return [reason === undefined ? ok('model server', manifest.url) : problem('model server', reason)];
 }
 
-async function offerFindings(config: Config): Promise<Finding[]> {
+async function catalogFinding(config: Config): Promise<Finding> {
+  const { modelDirs } = await import('@gen3d/engine/bundles');
+  const { readCatalogs } = await import('@gen3d/weights/offers');
   try {
-    return (await bundleOffers(config)).map((text) => note('models', text));
+    await readCatalogs(modelDirs(config));
+    return note('models', `\`${nextCommand('models list')}\` shows larger bundles, and docs/bundles.md compares them`);
   } catch (error) {
-    return [problem('models', errorMessage(error))];
+    return problem('models', errorMessage(error));
   }
 }
 

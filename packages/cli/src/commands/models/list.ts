@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import { describeBundle } from '../../bundles/bundle-offers.js';
+import { describeBundle } from '../../bundles/describe-bundle.js';
 import { serverConfig } from '../../server-options.js';
 import { bytes, table } from '../../terminal/format.js';
 import { nextCommand } from '../../terminal/next-command.js';

@@ -1,6 +1,6 @@
 import type { PullRequirements } from '@gen3d/weights';
 import { type Command, Option } from 'commander';
-import { describeBundle } from '../../bundles/bundle-offers.js';
+import { describeBundle } from '../../bundles/describe-bundle.js';
 import { Interrupted } from '../../exit/failure.js';
 import { interruptible } from '../../exit/interruption.js';
 import { serverConfig } from '../../server-options.js';
