@@ -106,7 +106,7 @@ const accountFunctions = ({ db, config }: Opened) => ({
     const { id, name } = await requireAccount(db, accountId);
     const amount = requireAmount(usd);
     if (amount === 0) throw new AdminError(`${usd} USD is less than a millionth of a dollar; credit a larger amount`);
-    const credited = await transaction(db, (trx) => creditAccount(trx, id, amount, idempotencyKey));
+    const credited = await creditAccount(db, id, amount, idempotencyKey);
     if (credited === undefined) throw deleted(id);
     return { account_id: id, name, balance_usd: toUsd(credited.balance) };
   },
@@ -158,7 +158,7 @@ const jobFunctions = ({ db, dirs, files }: Opened) => ({
   async deleteJob(jobId: string) {
     // The record of a whole id may have expired.
     const id = /^\w{26}$/.test(jobId) ? jobId.toUpperCase() : await identifyJob(db, jobId);
-    const outcome = await transaction(db, (trx) => deleteJob(trx, id, currentTime(db)));
+    const outcome = await deleteJob(db, id, currentTime(db));
     if (outcome === 'unknown') throw new AdminError(`No job has the id ${id}`);
     if (outcome === 'in_progress') {
       throw new AdminError(`Job ${id} is in inference. Cancel it first, or delete it when it is finished`);

@@ -11,7 +11,6 @@ import { creditAccount, openAccount } from '../../data/accounts/accounts.js';
 import { recentInferenceMs } from '../../data/accounts/ledger.js';
 import { type Db, kindOf } from '../../data/db/database.js';
 import { currentTime } from '../../data/db/time.js';
-import { transaction } from '../../data/db/transaction.js';
 import { accountsWithOpenJobs, finishedJobsByStatus, oldestOpenJob, openJobsByStatus } from '../../data/jobs/counts.js';
 import { type LiveRunner, liveRunners } from '../../data/runners/registry.js';
 import { countDeliveries } from '../../data/webhooks/deliveries.js';
@@ -121,7 +120,7 @@ function addAccountChanges(router: Router, services: Pick<Services, 'config' | '
   router.route('/accounts/:id/credit').post(jsonBody(services), async (request, response) => {
     const { usd, idempotency_key } = validated(Credit.safeParse(request.body));
     const { id } = request.params;
-    const credited = await transaction(db, (trx) => creditAccount(trx, id, toMicroUsd(usd), idempotency_key));
+    const credited = await creditAccount(db, id, toMicroUsd(usd), idempotency_key);
     if (credited === undefined) throw noSuch('account');
     if (credited.isNew) logAction(log, response, { action: 'account credit', accountId: id, usd });
     sendJson(response, 200, { account_id: id, balance_usd: toUsd(credited.balance) });
