@@ -6,8 +6,9 @@ import { type Registration, register } from './register.js';
 // the front is also given as the back, it finds 10 of 24.
 
 /** A photo fits if the mean cost per ordered pair of views is at most this, plus a multiple of that without it. */
-const fittingCost = 4;
-const costOfOthers = 1.5;
+const [fittingCost, costOfOthers] = [4, 1.5];
+/** The mean cost of two photos that fit, which counts for the front alone. */
+const usualCost = 1.3;
 
 /** Two photos are the same if their outlines and colors differ by less, as means over the frame in 0..1. */
 const sameOutline = 0.01;
@@ -35,7 +36,7 @@ export function fittingViews<V extends LabeledView>(views: readonly V[], signal?
   const candidates = views.filter((one, i) => !views.slice(0, i).some((other) => showSame(one.view, other.view)));
   let found = registered(candidates, signal);
   while (costPerPair(found) > fittingCost) {
-    const { views: tried } = found;
+    const tried = found.views;
     const without = tried.slice(1).map((left) =>
       registered(
         tried.filter((view) => view !== left),
@@ -59,8 +60,7 @@ function registered<V extends LabeledView>(views: readonly V[], signal: AbortSig
   return { views, registration };
 }
 
-const costPerPair = ({ views, registration }: FittingViews<unknown>): number =>
-  registration ? registration.cost / (views.length * (views.length - 1)) : 0;
+const costPerPair = ({ registration }: FittingViews<unknown>): number => registration?.cost ?? usualCost;
 
 /** Whether two photos are the same one, which adds nothing. */
 function showSame(a: PreparedView, b: PreparedView): boolean {

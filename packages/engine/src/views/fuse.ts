@@ -1,4 +1,4 @@
-import type { Box } from '../base/box.js';
+import { type Box, boxAround } from '../base/box.js';
 import { clamp, sampleSquare, smoothMin } from '../base/interpolation.js';
 import type { DensityField } from '../field/density-field.js';
 import { sampleFront } from '../field/front-depth.js';
@@ -98,8 +98,7 @@ export function fusedBounds(views: readonly FusedView[], leeway: Float32Array): 
   const cell = (2 * reach) / boundCells;
   const seen = new Float64Array(4);
   const sample = newSample();
-  const min = [Infinity, Infinity, Infinity];
-  const max = [-Infinity, -Infinity, -Infinity];
+  const allowed: number[] = [];
   const isAllowed = (point: readonly number[]) => {
     let free = 0;
     return views.every(({ view, camera, slack }, i) => {
@@ -113,27 +112,12 @@ export function fusedBounds(views: readonly FusedView[], leeway: Float32Array): 
       return true;
     });
   };
-  for (let index = 0; index <= boundCells ** 3; index++) {
-    const cells = [
-      index % boundCells,
-      Math.floor(index / boundCells) % boundCells,
-      Math.floor(index / boundCells ** 2),
-    ];
+  for (let index = 0; index < boundCells ** 3; index++) {
+    const cells = [1, boundCells, boundCells ** 2].map((step) => Math.floor(index / step) % boundCells);
     const point = cells.map((n) => -reach + (n + 0.5) * cell);
-    if (!isAllowed(point)) continue;
-    for (let axis = 0; axis < 3; axis++) {
-      min[axis] = Math.min(min[axis]!, point[axis]! - cell);
-      max[axis] = Math.max(max[axis]!, point[axis]! + cell);
-    }
+    if (isAllowed(point)) allowed.push(...point);
   }
-  const [low, high] =
-    min[0]! < Infinity
-      ? [min, max]
-      : [
-          [-0.6, -0.6, -0.6],
-          [0.6, 0.6, 0.6],
-        ];
-  return { min: [low[0]!, low[1]!, low[2]!], max: [high[0]!, high[1]!, high[2]!] };
+  return boxAround(Float32Array.from(allowed.length > 0 ? allowed : [0, 0, 0]), allowed.length > 0 ? cell : 0.6);
 }
 
 /** Makes the field of a density in the front photo's camera. */

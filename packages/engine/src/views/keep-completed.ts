@@ -22,6 +22,8 @@ const pixelsAcross = 80;
 /** First steps of yaw, pitch and roll in radians, of x and y, and of the logarithm of the size. */
 const searchSteps = [0.06, 0.05, 0.03, 0.03, 0.03, 0.05];
 const searchRounds = 90;
+/** Turns at which the search starts, in radians, until one agrees: a handle may be on the wrong side of the outline. */
+const startYaws = [0, -0.2, 0.2];
 
 interface Placed {
   readonly view: PreparedView;
@@ -50,9 +52,13 @@ export async function camerasOfCompleted(
       ...{ x: start.x + x!, y: start.y + y!, distance: start.distance * Math.exp(size!) },
     });
     const costAt = (moves: readonly number[]) => 1 - overlapOf(mesh, cameraAt(moves), view);
-    const best = minimize(costAt, [0, 0, 0, 0, 0, 0], searchSteps, searchRounds);
-    if (1 - costAt(best) < minOverlap) return undefined;
-    cameras.push(cameraAt(best));
+    let moves: readonly number[] = [];
+    for (const yaw of startYaws) {
+      moves = minimize(costAt, [yaw, 0, 0, 0, 0, 0], searchSteps, searchRounds);
+      if (1 - costAt(moves) >= minOverlap) break;
+    }
+    if (1 - costAt(moves) < minOverlap) return undefined;
+    cameras.push(cameraAt(moves));
   }
   return cameras;
 }

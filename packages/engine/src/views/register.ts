@@ -35,16 +35,15 @@ const valleyTurn = 13 * degree;
 /** A turned view is kept if it lowers the cost by this. */
 const minGain = 0.3;
 
-/** Left and right are exchanged if that lowers the cost to this share, and by this much for each ordered pair. */
-const exchangedShare = 0.6;
-const minExchangedGain = 2;
+/** Left and right are exchanged if that lowers the cost for each ordered pair by this much. */
+const minExchangedGain = 4;
 
 /** The search stops where a step lowers the cost by a smaller share. */
 const minProgress = 1e-3;
 
 export interface Registration {
   readonly cameras: readonly ViewCamera[];
-  /** Grows with the distances by which views disagree; see fitting-views.ts. */
+  /** For each ordered pair: grows with the distances by which views disagree; see fitting-views.ts. */
   readonly cost: number;
   /** The mean distance by which fronts are outside other views, in units of space. */
   readonly violation: number;
@@ -72,8 +71,7 @@ export function register(views: readonly PreparedView[], yaws: readonly number[]
   signal?.throwIfAborted();
   if (others.first[0]!.cost > asLabeled.first[0]!.cost) return best;
   const other = refine(views, others, signal);
-  const pairs = views.length * (views.length - 1);
-  return other.cost < exchangedShare * best.cost && best.cost - other.cost > minExchangedGain * pairs ? other : best;
+  return best.cost - other.cost > minExchangedGain ? other : best;
 }
 
 const raysOf = (view: PreparedView, counts: typeof rough): ViewRays => ({
@@ -95,10 +93,22 @@ function search(rays: readonly ViewRays[], yaws: readonly number[]): Search {
   const roughCost = new JointCost(rays, priors);
   const settings = { frontSpread: firstFrontSpread };
   const start = startAt(views, priors);
-  const first = startTurns
-    .map((turn) => descend(roughCost, turned(start, 0, turn), settings, [0.25, 0.12], 6))
+  const starts = startTurns.map((turn) => turned(start, 0, turn));
+  if (views.length > 2) starts.push(startOfPairs(rays, yaws, start));
+  const first = starts
+    .map((parameters) => descend(roughCost, parameters, settings, [0.25, 0.12], 6))
     .sort((a, b) => a.cost - b.cost);
   return { priors, roughCost, first };
+}
+
+/** Places each other view where it alone fits the front best. */
+function startOfPairs([front, ...others]: readonly ViewRays[], yaws: readonly number[], start: Float64Array) {
+  const joint = start.slice();
+  for (const [i, other] of others.entries()) {
+    const { parameters } = search([front!, other], [0, yaws[i + 1]!]).first[0]!;
+    joint.set(parameters.subarray(perView, 2 * perView), perView * (i + 1));
+  }
+  return joint;
 }
 
 /** Turns a view. The front's yaw is fixed, so all other views are turned instead. */
@@ -135,7 +145,7 @@ function refine(
   }
   return {
     cameras: camerasOf(views, best.parameters),
-    cost: best.cost,
+    cost: best.cost / (views.length * (views.length - 1)),
     violation: fineCost.violationAt(best.parameters, { frontSpread, cutoff: 0.06 }),
   };
 }
