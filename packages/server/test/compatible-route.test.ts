@@ -3,6 +3,7 @@
 // @module-tag slow
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { dataDirOf } from '../src/data/installation/data-dir.js';
+import { openAdmin } from '../src/index.js';
 import { asDataUri, ballPhoto, transparentPhoto } from './ball-photo.js';
 import { sharedServer } from './contract/kit.js';
 import { finishedJob, imageJob, readJob, startServer, until } from './kit.js';
@@ -116,7 +117,11 @@ describe('photos of several sides', () => {
     ['the object of Hunyuan3D-2mv', { image: { front, back, left, right: null } }, { front, left, back }],
     ["image_urls in Tripo's order", { image_urls: [front, left, back, right] }, { front, left, back, right }],
     ["images in Tripo's order, with gaps", { images: [front, null, '', right] }, { front, right }],
-    ['image_urls with one photo', { image_urls: [front] }, { front }],
+    [
+      'image_urls with one photo, and null for what is not used,',
+      { image_urls: [front], image: null, image_url: null },
+      { front },
+    ],
   ])('%s become the views of the job', async (_, body, urls) => {
     const { server, status, answer } = await post(body);
     expect(status).toBe(202);
@@ -159,6 +164,30 @@ test('keys and errors are those of the contract, and a failed job is a 422 with 
   const failed = await post({ image: asDataUri(transparentPhoto()) });
   expect(failed).toMatchObject({ status: 422, body: { error: { code: 'no_foreground' } } });
   expect(await server.call('GET', '/v1/3d/generations')).toMatchObject({ status: 405 });
+});
+
+test('a request that waits ends when its key is revoked, and others of the account take its place', async () => {
+  const server = await startServer({ compat: true });
+  const admin = await openAdmin(server.config);
+  onTestFinished(() => admin.close());
+  const { account_id } = await admin.createAccount('ann', 10);
+  const [leaked, kept] = [await admin.createKey(account_id), await admin.createKey(account_id)];
+  const post = (apiKey: string, prefer: string) =>
+    fetch(`${server.url}/3d/generations`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${apiKey}`, prefer, 'content-type': 'application/json' },
+      body: JSON.stringify({ image: asDataUri(photo) }),
+    });
+  const outcomes = Array.from({ length: 32 }, () =>
+    post(leaked.api_key, '').then(
+      ({ status }) => status,
+      () => 'disconnected',
+    ),
+  );
+  await until(async () => (await post(kept.api_key, 'respond-async')).status === 429);
+  await admin.revokeKey(leaked.key_id);
+  expect(new Set(await Promise.all(outcomes))).toEqual(new Set(['disconnected']));
+  expect((await post(kept.api_key, 'respond-async')).status).toBe(202);
 });
 
 test('requests that wait do not keep their images in memory, and end with the server', async () => {

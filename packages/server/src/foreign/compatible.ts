@@ -29,12 +29,12 @@ const oneOrSides = 'must be a URL, a data URI, base64, or an object of these wit
 /** Only these fields have an effect. Clients also send fields of other servers, such as `model` and `quality`. */
 const Generation = z.object({
   /** An object as for Hunyuan3D-2mv, or one image. */
-  image: z.union([z.string(), Sides], oneOrSides).optional(),
-  image_url: z.string().optional(),
+  image: z.union([z.string(), Sides], oneOrSides).nullish(),
+  image_url: z.string().nullish(),
   /** Lists in Tripo's order: front, left, back, right. */
   image_urls: Images,
   images: Images,
-  response_format: z.string().optional(),
+  response_format: z.string().nullish(),
 });
 
 /** How the model is returned: as the file itself, or in JSON. */
@@ -44,11 +44,12 @@ const isImage = (request: Request) => /^image\//i.test(request.headers['content-
 const wantsAsync = (request: Request) => /(^|[\s,])respond-async\b/i.test(request.get('prefer') ?? '');
 
 /** LocalAI responds with a URL whatever else is asked for, and Lemonade with the file. */
-function formOf(request: Request, format: string | undefined): Form {
+function formOf(request: Request, format: string | null | undefined): Form {
   if (isImage(request)) return 'glb';
   if (format === 'b64_json') return format;
   if (request.baseUrl === '/3d/generations') return 'url';
-  if (format === undefined || format === 'glb' || format === 'url') return format ?? 'glb';
+  if (format === undefined || format === null) return 'glb';
+  if (format === 'glb' || format === 'url') return format;
   throw new HttpError(400, 'invalid_request', 'response_format: must be glb, url or b64_json');
 }
 
@@ -99,7 +100,9 @@ function generationRoutes(services: Dependencies): Router {
         return sendJson(response, 202, generationOf(services, task));
       }
       const task = await finishedTask(services, response, id);
-      if (task !== 'closed') await sendModel(services, response, task, form);
+      // It ends as streams do: its key was revoked, or the server stops.
+      if (task === 'closed') response.destroy();
+      else await sendModel(services, response, task, form);
     },
   );
 
@@ -114,7 +117,7 @@ function generationRoutes(services: Dependencies): Router {
 }
 
 /** Returns the images of a request, as the `input` of a job, and the `response_format`. */
-function readPhotos(request: Request): { input: unknown; format?: string | undefined } {
+function readPhotos(request: Request): { input: unknown; format?: string | null | undefined } {
   if (Buffer.isBuffer(request.body)) return { input: inputOf({ front: request.body.toString('base64') }) };
   const body = validated(Generation.safeParse(request.body));
   const [front, left, back, right] = body.image_urls ?? body.images ?? [];
@@ -143,7 +146,7 @@ async function keyOfInput(
   return key;
 }
 
-/** Waits for the end of a job. Resolves with `closed` if the client or the server ends the connection before. */
+/** Waits for the end of a job. Resolves with `closed` if the client has left, or may not wait any longer. */
 async function finishedTask(
   { db, eventFeed }: Dependencies,
   response: Response,
@@ -154,9 +157,9 @@ async function finishedTask(
   response.once('close', watch.close);
   try {
     for (;;) {
+      if (response.closed || watch.isEnded) return 'closed';
       const task = await findTask(db, caller.accountId, id);
       if (!task || isTerminal(task.status)) return task;
-      if (response.closed || watch.isEnded) return 'closed';
       await watch.changed(maxPauseMs);
       await nextTurn();
     }
