@@ -6,7 +6,7 @@ import pino from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
 import { newUlid } from '../src/base/ids.js';
 import { dayMs } from '../src/base/time.js';
-import { S3AssetStore } from '../src/cluster/s3/asset-store.js';
+import { S3AssetStore } from '../src/cluster/s3/s3-asset-store.js';
 import { edges } from '../src/composition.js';
 import { charge } from '../src/data/accounts/ledger.js';
 import type { AssetStore } from '../src/data/assets/asset-store.js';

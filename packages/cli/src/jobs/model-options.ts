@@ -49,7 +49,7 @@ const setting = (name: keyof SamplerSettings) => (text: string) => {
 };
 
 /** Adds --option, whose values become an object. */
-export const addServerOptions = (command: Command): Command =>
+export const addModelServerOptions = (command: Command): Command =>
   command.option(
     '--option <name=value>',
     'an option for the model server of the bundle, if the bundle lists it; can be repeated',

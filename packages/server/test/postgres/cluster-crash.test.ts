@@ -8,7 +8,7 @@ import { CreateJobResponse, Task } from '@gen3d/schema';
 import fc from 'fast-check';
 import { expect, inject, onTestFinished, test } from 'vitest';
 import { readModel } from '../../../convert/src/model-parts.js';
-import { S3AssetStore } from '../../src/cluster/s3/asset-store.js';
+import { S3AssetStore } from '../../src/cluster/s3/s3-asset-store.js';
 import { loadConfig } from '../../src/config.js';
 import { openAdmin } from '../../src/index.js';
 import { ballPhoto } from '../ball-photo.js';

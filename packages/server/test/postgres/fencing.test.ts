@@ -7,7 +7,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { CreateJobResponse } from '@gen3d/schema';
 import { afterAll, describe, expect, test } from 'vitest';
 import { readModel } from '../../../convert/src/model-parts.js';
-import { S3AssetStore } from '../../src/cluster/s3/asset-store.js';
+import { S3AssetStore } from '../../src/cluster/s3/s3-asset-store.js';
 import type { JobRow } from '../../src/data/db/tables.js';
 import { asDataUri, ballPhoto } from '../ball-photo.js';
 import { type ServerProcess, spawnServer } from '../faults/server-process.js';

@@ -6,7 +6,7 @@ import { CreateJobResponse, publicTestKey, Task } from '@gen3d/schema';
 import pino from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
 import { newUlid } from '../../src/base/ids.js';
-import { S3AssetStore } from '../../src/cluster/s3/asset-store.js';
+import { S3AssetStore } from '../../src/cluster/s3/s3-asset-store.js';
 import { dataDirOf } from '../../src/data/installation/data-dir.js';
 import { ballPhoto } from '../ball-photo.js';
 import { refused } from '../contract/kit.js';

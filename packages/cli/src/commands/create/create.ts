@@ -7,8 +7,8 @@ import { simultaneousStartMs, withClient } from '../../connection/client.js';
 import { UsageError } from '../../exit/failure.js';
 import {
   addModelOptions,
+  addModelServerOptions,
   addSamplerOptions,
-  addServerOptions,
   modelOptionWords,
   readModelOptions,
   samplerOf,
@@ -41,7 +41,7 @@ export function addCreate(program: Command): void {
     const where = side === 'back' ? 'behind' : `the ${side} of the photographer`;
     command.addOption(new Option(`--${side} <image>`, `a photo of the same object from ${where}; for one front only`));
   }
-  addModelOptions(addServerOptions(addSamplerOptions(command))).action(
+  addModelOptions(addModelServerOptions(addSamplerOptions(command))).action(
     (images: string[], _: unknown, command: Command) => create(images, command.optsWithGlobals()),
   );
 }

@@ -106,9 +106,9 @@ async function listen({ forwardTo, host, port, secret, json, ...options }: Liste
 const maxBodyBytes = 1024 ** 2;
 
 const receive = async (request: IncomingMessage, secret: readonly string[]): Promise<WebhookEvent> =>
-  verifyWebhook({ payload: await readBody(request), headers: request.headers, secret });
+  verifyWebhook({ payload: await receivedBody(request), headers: request.headers, secret });
 
-async function readBody(request: IncomingMessage): Promise<Buffer> {
+async function receivedBody(request: IncomingMessage): Promise<Buffer> {
   const parts: Buffer[] = [];
   let size = 0;
   for await (const part of request.iterator({ destroyOnReturn: false })) {

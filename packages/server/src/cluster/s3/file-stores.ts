@@ -3,9 +3,9 @@ import { randomToken } from '../../base/ids.js';
 import type { S3Location } from '../../base/s3-url.js';
 import type { FileStoreConfig } from '../../data/installation/file-stores.js';
 import { type LocationMarker, type MarkedFiles, ownerIn } from '../markers.js';
-import { assetsPrefix, S3AssetStore } from './asset-store.js';
 import type { Bucket } from './bucket.js';
-import { inputsPrefix, S3InputStore } from './input-store.js';
+import { assetsPrefix, S3AssetStore } from './s3-asset-store.js';
+import { inputsPrefix, S3InputStore } from './s3-input-store.js';
 
 /** Time limit for each of the five requests of a check. */
 const checkTimeoutMs = 15_000;

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { temporaryFolder } from '../../../test/kit.js';
 import { keysIn, sharedS3 } from '../../../test/s3/kit.js';
 import { newUlid } from '../../base/ids.js';
-import { S3AssetStore } from '../../cluster/s3/asset-store.js';
+import { S3AssetStore } from '../../cluster/s3/s3-asset-store.js';
 import { type AssetStore, folderOf, type Outcome, transparentThumbnailKey } from './asset-store.js';
 import { FolderAssetStore } from './folder-store.js';
 

@@ -209,7 +209,7 @@ interface JobTable {
   label_folded: Generated<string>;
   /** 1 if the account has hidden the job from its gallery. */
   hidden: Generated<number>;
-  /** The last part of the URL of the model's public page; see jobs/shares.ts. Null without a page. */
+  /** The last part of the URL of the model's public page; see jobs/public-pages.ts. Null without a page. */
   share_token: string | null;
 }
 

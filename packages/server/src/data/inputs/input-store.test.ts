@@ -4,7 +4,7 @@ import { type PhotoSide, photoSides } from '@gen3d/schema/rules';
 import { describe, expect, test } from 'vitest';
 import { temporaryFolder, until } from '../../../test/kit.js';
 import { keysIn, sharedS3 } from '../../../test/s3/kit.js';
-import { S3InputStore } from '../../cluster/s3/input-store.js';
+import { S3InputStore } from '../../cluster/s3/s3-input-store.js';
 import { FolderInputStore } from './folder-store.js';
 import { type InputStore, UnreadableImageError } from './input-store.js';
 

@@ -4,7 +4,7 @@ import { basename, dirname, join } from 'node:path';
 import { escapeHtml } from '@gen3d/schema';
 import express, { type RequestHandler, Router } from 'express';
 import { z } from 'zod';
-import { findShare } from '../../data/jobs/shares.js';
+import { findPublicPage } from '../../data/jobs/public-pages.js';
 import { assetUrl } from '../../data/jobs/task.js';
 import { HttpError } from '../answers/responses.js';
 import type { RouteGroup } from '../mount.js';
@@ -77,7 +77,7 @@ export function pageRoutes({
   };
   const sharePage = readFileSync(join(folder, 'share.html'), 'utf8');
   share.get('/:token', async (request, response) => {
-    const share = await findShare(db, request.params.token);
+    const share = await findPublicPage(db, request.params.token);
     if (!share) throw new HttpError(404, 'not_found', 'This model is not shared, or not any more');
     const fields = {
       title: share.title,

@@ -21,7 +21,7 @@ const tooSlow = () => new HttpError(408, 'invalid_request', 'body: took too long
  * Calls `take` with each chunk of the body, and resolves at its end. If `take` throws, or the end does not arrive
  * within `timeoutMs`, stops reading and rejects.
  */
-function readBody(request: Request, take: (chunk: Buffer) => void, timeoutMs?: number): Promise<void> {
+function receiveBody(request: Request, take: (chunk: Buffer) => void, timeoutMs?: number): Promise<void> {
   return new Promise((resolve, reject) => {
     // If the client disconnected while its key was looked up, no event follows.
     if (request.destroyed) return reject(aborted());
@@ -94,7 +94,7 @@ async function readBytes(
   // One buffer: a list of one-byte chunks would take a hundred times the body's size.
   let buffer = Buffer.allocUnsafe(announced);
   let bytes = 0;
-  await readBody(
+  await receiveBody(
     request,
     (chunk) => {
       const end = bytes + chunk.length;

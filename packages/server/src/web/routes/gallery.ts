@@ -14,8 +14,8 @@ import {
   toGalleryJob,
 } from '../../data/jobs/gallery.js';
 import { cancel } from '../../data/jobs/lifecycle.js';
+import { addPublicPage, removePublicPage } from '../../data/jobs/public-pages.js';
 import { retryJob } from '../../data/jobs/retry.js';
-import { shareModel, unshareModel } from '../../data/jobs/shares.js';
 import { HttpError, noSuch, sendJson, validated } from '../answers/responses.js';
 import { callerOf, refuseSandbox } from '../guards/auth.js';
 import { jsonBody } from '../guards/json-body.js';
@@ -172,14 +172,14 @@ function addSharing(router: Router, services: Dependencies): void {
   router.route('/:id/share').put(refuseSandbox, async (request, response) => {
     const { accountId } = callerOf(response);
     const { id } = request.params;
-    const share = () => shareModel(db, accountId, id);
+    const share = () => addPublicPage(db, accountId, id);
     if (!(await inTurn(shares.changes, accountId, response, share))) throw noSuch('model');
     sendJson(response, 200, await find(accountId, id));
   });
 
   router.route('/:id/share').delete(refuseSandbox, async (request, response) => {
     const { accountId } = callerOf(response);
-    await inTurn(shares.changes, accountId, response, () => unshareModel(db, accountId, request.params.id));
+    await inTurn(shares.changes, accountId, response, () => removePublicPage(db, accountId, request.params.id));
     response.status(204).end();
   });
 }

@@ -5,14 +5,14 @@ import type { Queryable } from '../db/database.js';
 // its public pages in its list of jobs, and remove it.
 
 /** A model on its public page. */
-export interface Share {
+export interface PublicPage {
   title: string;
   modelKey: string;
   thumbnailKey: string;
 }
 
 /** Gives a finished model a public page. Repeated calls keep its URL. False if the account has no such model. */
-export async function shareModel(db: Queryable, accountId: string, jobId: string): Promise<boolean> {
+export async function addPublicPage(db: Queryable, accountId: string, jobId: string): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('jobs')
     .set((eb) => ({ share_token: eb.fn.coalesce('share_token', eb.val(randomToken(22))) }))
@@ -25,13 +25,13 @@ export async function shareModel(db: Queryable, accountId: string, jobId: string
 }
 
 /** Removes the public page of a model. A new one gets another URL. */
-export async function unshareModel(db: Queryable, accountId: string, jobId: string): Promise<void> {
+export async function removePublicPage(db: Queryable, accountId: string, jobId: string): Promise<void> {
   const own = db.updateTable('jobs').where('id', '=', jobId).where('account_id', '=', accountId);
   await own.set({ share_token: null }).execute();
 }
 
 /** Finds the model of a public page. Undefined if there is no such page, or its account was deleted. */
-export async function findShare(db: Queryable, token: string): Promise<Share | undefined> {
+export async function findPublicPage(db: Queryable, token: string): Promise<PublicPage | undefined> {
   const job = await db
     .selectFrom('jobs')
     .innerJoin('accounts', 'accounts.id', 'jobs.account_id')
