@@ -119,7 +119,7 @@ export interface JobExtras {
   sampler?: SamplerSettings | undefined;
 }
 
-/** Accepts a job and returns its id. A repeated idempotency key gives the id of the first job. See `insertJob`. */
+/** Accepts a job and returns its id. A repeated idempotency key gives the id of the first job. See `storeNewJob`. */
 export function createJob(
   stores: JobStores,
   accountId: string,
@@ -129,7 +129,7 @@ export function createJob(
 ): Promise<AcceptedJob> {
   const { type, idempotency_key: key = null } = request;
   const photos = photosIn(request, stores.inputs);
-  return insertJob(stores, accountId, { type, key, photos, options: storedOptions(request.options), ...extras }, now);
+  return storeNewJob(stores, accountId, { type, key, photos, options: storedOptions(request.options), ...extras }, now);
 }
 
 interface NewJobDetails extends JobExtras, JobOrigin {
@@ -147,7 +147,7 @@ interface NewJobDetails extends JobExtras, JobOrigin {
  * @throws {TooManyOpenJobsError}
  * @throws {QuotaError}
  */
-export async function insertJob(
+export async function storeNewJob(
   { db, inputs, commits, maxOpenJobs, maxJobsPerDay, estimate, withoutModel }: JobStores,
   accountId: string,
   { type, key: givenKey = null, retryOf = null, photos, traceId = null, label, sampler, options }: NewJobDetails,

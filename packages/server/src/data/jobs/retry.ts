@@ -7,7 +7,7 @@ import type { Queryable } from '../db/database.js';
 import type { JobRow } from '../db/tables.js';
 import { after, currentTime, type Time } from '../db/time.js';
 import { type InputStore, UnreadableImageError } from '../inputs/input-store.js';
-import { type AcceptedJob, insertJob, type JobStores, type NewPhoto } from './create.js';
+import { type AcceptedJob, type JobStores, type NewPhoto, storeNewJob } from './create.js';
 import { photosOf } from './photos.js';
 import { lockTurns } from './turn.js';
 
@@ -97,7 +97,7 @@ interface RepeatDetails {
  * settings, repeated calls return the same job, until that has failed or was canceled too. Any other call makes another
  * model beside the first. `unknown`: the account has no such job. `not_retryable`: it is not finished, or its photo is
  * no longer stored.
- * @throws like `insertJob`
+ * @throws like `storeNewJob`
  */
 export async function retryJob(
   stores: JobStores,
@@ -119,7 +119,7 @@ export async function retryJob(
   const sampler = changed ?? (job.sampler === null ? undefined : (JSON.parse(job.sampler) as SamplerSettings));
   const origin = changed || status === 'SUCCEEDED' ? { key: key ?? null } : { retryOf: retryOf ?? id };
   const details = { type, ...origin, photos: photosIn(stores.inputs, job), label, sampler, options, traceId };
-  return insertJob(stores, accountId, details, now).catch((error: unknown) => {
+  return storeNewJob(stores, accountId, details, now).catch((error: unknown) => {
     if (error instanceof UnreadableImageError && error.isMissing) return 'not_retryable';
     throw error;
   });
