@@ -52,7 +52,7 @@ const triangles = Primitive.Mode.TRIANGLES;
 
 /**
  * Reads the triangles of a GLB's scene, with the transformations of its nodes and textures applied. `leftOut` names the
- * rest: other primitives, skins, morph targets and instances.
+ * rest, such as other primitives, skins, lights and the meshes of other scenes.
  *
  * @param limits how much the file may declare, by default 5 million triangles
  * @throws {ConversionError} if the file is not a GLB, is damaged or compressed, has no triangles, or exceeds a limit
@@ -66,8 +66,10 @@ export async function readModel(glb: Uint8Array, limits?: ModelLimits): Promise<
   const root = document.getRoot();
   const materials = root.listMaterials();
   const parts: ModelPart[] = [];
+  const meshes = new Set<unknown>();
   const scene = root.getDefaultScene() ?? root.listScenes()[0];
   scene?.traverse((node) => {
+    meshes.add(node.getMesh());
     for (const primitive of node.getMesh()?.listPrimitives() ?? []) {
       const part = toPart(node, primitive, materials);
       if (part) parts.push(part);
@@ -87,7 +89,7 @@ export async function readModel(glb: Uint8Array, limits?: ModelLimits): Promise<
     materials: materials.map(toMaterial),
     credits: creditsOf(asset),
     isRealSize,
-    leftOut: leftOutOf(document, extensions),
+    leftOut: leftOutOf(document, meshes, extensions),
   };
 }
 
@@ -98,14 +100,15 @@ interface Corners {
   readonly indices: ArrayLike<number>;
 }
 
-/** @throws {ConversionError} if a triangle has no valid corners */
+/** @throws {ConversionError} if a triangle refers to a missing vertex, or a vertex has no finite position */
 export function requireCorners({ positions, indices }: Corners): void {
   const vertices = positions.length / 3;
-  let isValid = true;
-  for (let at = 0; at < indices.length; at++) isValid &&= indices[at]! < vertices;
-  for (let at = 0; at < positions.length; at++) isValid &&= Number.isFinite(positions[at]!);
-  if (isValid) return;
-  throw new ConversionError('The file is damaged: its triangles have no valid corners. Export it again');
+  let [hasVertices, hasPositions] = [true, true];
+  for (let at = 0; at < indices.length; at++) hasVertices &&= indices[at]! < vertices;
+  for (let at = 0; at < positions.length; at++) hasPositions &&= Number.isFinite(positions[at]!);
+  if (hasVertices && hasPositions) return;
+  const damage = hasVertices ? 'a vertex has no finite position' : 'a triangle refers to a missing vertex';
+  throw new ConversionError(`The file is damaged: ${damage}. Export it again`);
 }
 
 function toPart(node: Node, primitive: Primitive, materials: readonly Material[]): ModelPart | undefined {
@@ -169,9 +172,11 @@ function textureCoordinates(primitive: Primitive): Float32Array | undefined {
   return uvs;
 }
 
-function leftOutOf(document: Document, extensions: readonly string[]): string[] {
+function leftOutOf(document: Document, used: ReadonlySet<unknown>, extensions: readonly string[]): string[] {
   const root = document.getRoot();
   const primitives = root.listMeshes().flatMap((mesh) => mesh.listPrimitives());
+  const textures = root.listMaterials().map((material) => material.getBaseColorTexture());
+  const unused = root.listMeshes().filter((mesh) => !used.has(mesh)).length;
   const others = primitives.filter((primitive) => primitive.getMode() !== triangles).length;
   const found: readonly [condition: boolean, what: string][] = [
     [others > 0, `${others} ${others === 1 ? 'strip, fan, line or point set' : 'strips, fans, lines or point sets'}`],
@@ -179,6 +184,12 @@ function leftOutOf(document: Document, extensions: readonly string[]): string[] 
     [primitives.some((primitive) => primitive.listTargets().length > 0), 'morph targets'],
     [extensions.includes('EXT_mesh_gpu_instancing'), 'instances'],
     [extensions.includes('KHR_materials_pbrSpecularGlossiness'), 'materials of the kind specular-glossiness'],
+    [extensions.includes('KHR_materials_variants'), 'material variants'],
+    [root.listTextures().some((texture) => !textures.includes(texture)), 'textures other than the base color'],
+    [extensions.includes('KHR_lights_punctual'), 'lights'],
+    [root.listCameras().length > 0, 'cameras'],
+    [root.listAnimations().length > 0, 'animations'],
+    [unused > 0, `${unused} ${unused === 1 ? 'mesh' : 'meshes'} outside the default scene`],
   ];
   return found.flatMap(([condition, what]) => (condition ? [what] : []));
 }

@@ -3,7 +3,13 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Accessor, Document, type GLTF, type Node, type Primitive, WebIO } from '@gltf-transform/core';
-import { ALL_EXTENSIONS, EXTMeshGPUInstancing, KHRTextureTransform } from '@gltf-transform/extensions';
+import {
+  ALL_EXTENSIONS,
+  EXTMeshGPUInstancing,
+  KHRLightsPunctual,
+  KHRMaterialsVariants,
+  KHRTextureTransform,
+} from '@gltf-transform/extensions';
 import { strFromU8, unzipSync } from 'fflate';
 import sharp from 'sharp';
 import { OBJLoader } from 'three/examples/jsm/loaders/OBJLoader.js';
@@ -378,6 +384,22 @@ describe('a GLB of another program', () => {
     });
     const { notes } = await convertWith({}, 'obj', file);
     expect(notes).toContain('Left out: 1 strip, fan, line or point set, a skin, morph targets, instances.');
+    const scene = await foreignGlb(({ document, primitive, node }) => {
+      const variants = document.createExtension(KHRMaterialsVariants);
+      primitive.setExtension('KHR_materials_variants', variants.createMappingList());
+      const light = document.createExtension(KHRLightsPunctual).createLight();
+      node.setExtension('KHR_lights_punctual', light).setCamera(document.createCamera());
+      const normals = document.createTexture().setImage(texture.bytes).setMimeType('image/png');
+      primitive.getMaterial()!.setNormalTexture(normals);
+      document.createAnimation();
+      const other = document.createNode().setMesh(document.createMesh().addPrimitive(primitive.clone()));
+      document.getRoot().setDefaultScene(document.getRoot().listScenes()[0]!);
+      document.createScene().addChild(other).addChild(node);
+    });
+    const materials = 'material variants, textures other than the base color';
+    expect((await convertWith({}, 'obj', scene)).notes).toContain(
+      `Left out: ${materials}, lights, cameras, animations, 1 mesh outside the default scene.`,
+    );
     expect((await convertWith({}, 'obj')).notes.join()).not.toContain('Left out');
   });
 
@@ -405,6 +427,19 @@ function changedJson(change: (json: GLTF.IGLTF) => void, bin = glb.subarray(20 +
 
 const latin1 = (content: string) => new Uint8Array(Buffer.from(content, 'latin1'));
 const changedByte = (at: number, value: number) => Uint8Array.from(glb, (byte, index) => (index === at ? value : byte));
+
+/** Two triangles, one of which has a vertex whose position is not a number. */
+const withoutPosition = await foreignGlb(({ document, primitive, accessor }) => {
+  primitive.setAttribute('POSITION', accessor('VEC3', Float32Array.of(0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, Number.NaN)));
+  primitive.setAttribute('TEXCOORD_0', null);
+  const [buffer] = document.getRoot().listBuffers();
+  primitive.setIndices(
+    document
+      .createAccessor()
+      .setBuffer(buffer!)
+      .setArray(Uint16Array.of(0, 1, 2, 0, 2, 3)),
+  );
+});
 
 describe('a file that cannot be converted is refused with the reason:', () => {
   test.each<[string, Uint8Array, RegExp]>([
@@ -453,8 +488,9 @@ describe('a file that cannot be converted is refused with the reason:', () => {
       changedJson((json) => {
         for (const accessor of json.accessors!) if (accessor.type !== 'SCALAR') accessor.count = 3;
       }),
-      /its triangles have no valid corners/,
+      /a triangle refers to a missing vertex\. Export it again/,
     ],
+    ['a vertex that is not a number', withoutPosition, /a vertex has no finite position\. Export it again/],
   ])('%s', async (_, file, reason) => {
     for (const format of modelFormats.filter((format) => format !== 'glb')) {
       const error = await convert(format, file).catch((error: unknown) => error);
