@@ -1,4 +1,7 @@
-import { expect, test } from 'vitest';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
 import { ConfigError } from '../../base/errors.js';
 import { explained } from './sqlite.js';
 
@@ -11,4 +14,12 @@ test.each([
   expect(error).toBeInstanceOf(ConfigError);
   expect(error?.message).toContain(`SQLite cannot work in /mnt/share (${message})`);
   expect(error?.message).toMatch(/Put --data-dir on a local disk .* or use --database postgres:/);
+});
+
+test('a folder in the place of the database is named as such', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'gen3d-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  // SQLite cannot read it.
+  const error = Object.assign(new Error('disk I/O error'), { code: 'SQLITE_IOERR_READ' });
+  expect(explained(folder, error)?.message).toMatch(/gen3d-\w+ is a folder\. Move it/);
 });

@@ -1,4 +1,4 @@
-import { closeSync, openSync, realpathSync } from 'node:fs';
+import { closeSync, openSync, realpathSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { type Dialect, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler } from 'kysely';
 import type { Logger } from 'pino';
@@ -107,6 +107,9 @@ export function explained(path: string, error: unknown): ConfigError | undefined
   if (isDamage(error)) return damaged(path, error);
   if (isNotWritable(error)) return notWritable(path, error);
   if (isUnsuitable(error)) {
+    if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) {
+      return new ConfigError(`${path} is a folder. Move it, or choose another data directory with --data-dir`);
+    }
     return new ConfigError(
       `SQLite cannot work in ${dirname(path)} (${errorMessage(error)}), which may be a network or FUSE file system. Put --data-dir on a local disk (--assets may stay there), or use --database postgres://...`,
       { cause: error },

@@ -88,6 +88,12 @@ describe('a remote image', () => {
     await expect(get(`${url}/4`)).rejects.toThrow('redirects more than 3 times');
   });
 
+  test('that redirects to a host which refuses it names that host', async () => {
+    const other = await site((_request, response) => response.writeHead(403).end());
+    const url = await site((_request, response) => response.writeHead(302, { location: other }).end());
+    await expect(get(url)).rejects.toThrow(`redirects to ${new URL(other).host}, which returned HTTP 403. Its host`);
+  });
+
   test('must not redirect to another scheme', async () => {
     const url = await site((_request, response) => response.writeHead(302, { location: 'file:///etc/passwd' }).end());
     await expect(get(url)).rejects.toMatchObject({ code: 'image_fetch_failed' });

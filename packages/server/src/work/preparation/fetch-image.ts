@@ -84,7 +84,8 @@ async function follow(start: URL, { dispatcher, signal, onLength, onBytes }: Fet
     if (statusCode !== 200) {
       body.destroy();
       const advice = [401, 403].includes(statusCode) ? refusedAdvice : '';
-      throw fetchFailed(`The image URL returned HTTP ${statusCode}${advice}`);
+      const source = hop === 0 ? 'The image URL' : `The image URL redirects to ${url.host}, which`;
+      throw fetchFailed(`${source} returned HTTP ${statusCode}${advice}`);
     }
     const announced = Number(headers['content-length']);
     return readBody(body, { announced, maxBytes: limits.remoteImageBytes, tooLarge, onLength, onBytes });
