@@ -98,6 +98,23 @@ describe('a tool returns an error message', () => {
     expect(textOf(status)).toContain('status');
   });
 
+  test('for an unknown argument, such as a misspelled side, and creates no job', async () => {
+    const { call } = await connectClient();
+    const newest = async () => (await call('list', { limit: 1 })).structuredContent;
+    const before = await newest();
+    for (const [tool, args, unknown] of [
+      ['create', { image: 'cup.png', bakc: 'cup.png' }, 'bakc'],
+      ['wait', { job_id: 'x', timeout: 5 }, 'timeout'],
+      ['list', { state: 'FAILED' }, 'state'],
+      ['download', { job_id: 'x', file: 'cup.glb' }, 'file'],
+    ] as const) {
+      const rejected = await call(tool, args);
+      expect(rejected).toMatchObject({ isError: true });
+      expect(textOf(rejected)).toContain(`Unrecognized key: "${unknown}"`);
+    }
+    expect(await newest()).toEqual(before);
+  });
+
   test('for an existing file, without overwrite', async () => {
     const { call } = await connectClient();
     await writeFile(path('project', 'mine.glb'), 'precious');

@@ -44,7 +44,7 @@ function addCreate(server: McpServer, options: ServerOptions, folders: Folders):
     {
       title: 'Create a 3D model from a photo',
       description: 'Creates a job for the photos of one object and immediately returns its id. Call wait next.',
-      inputSchema: {
+      inputSchema: z.strictObject({
         image: z
           .string()
           .min(1)
@@ -65,7 +65,7 @@ function addCreate(server: McpServer, options: ServerOptions, folders: Folders):
           .string()
           .optional()
           .describe('The real length of the longest side: 80mm, 8cm, 0.3m or 3in. Default: 1m'),
-      },
+      }),
       outputSchema: { job_id: z.string() },
       annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true },
     },
@@ -94,10 +94,10 @@ function addWait(server: McpServer, options: ServerOptions): void {
       description:
         'Waits until a job ends, and returns it with a thumbnail of the model. If the time runs out, the job continues: ' +
         'call wait again.',
-      inputSchema: {
+      inputSchema: z.strictObject({
         job_id: jobId,
         timeout_seconds: z.number().min(1).max(3600).default(waitSeconds).describe('The maximum time to wait'),
-      },
+      }),
       outputSchema: task.shape,
       annotations: { readOnlyHint: true },
     },
@@ -148,7 +148,7 @@ function addList(server: McpServer, options: ServerOptions): void {
     {
       title: 'List jobs',
       description: 'One page of the jobs of this account, newest first.',
-      inputSchema: {
+      inputSchema: z.strictObject({
         status: z.optional(JobStatus).describe('Only jobs with this status'),
         limit: z
           .int()
@@ -157,7 +157,7 @@ function addList(server: McpServer, options: ServerOptions): void {
           .default(limits.pageSize.default)
           .describe('The number of jobs on the page'),
         cursor: z.string().optional().describe('The next_cursor of the previous page'),
-      },
+      }),
       outputSchema: { jobs: z.array(task), next_cursor: z.string().optional() },
       annotations: { readOnlyHint: true },
     },
@@ -176,7 +176,7 @@ function addDownload(server: McpServer, options: ServerOptions, folders: Folders
       title: 'Download a model',
       description:
         'Writes the model (GLB, or converted to OBJ, STL, 3MF or USDZ) or the thumbnail (JPEG) of a finished job.',
-      inputSchema: {
+      inputSchema: z.strictObject({
         job_id: jobId,
         asset: z.enum(['glb', 'thumbnail']).default('glb').describe('The model or its thumbnail'),
         path: z
@@ -185,7 +185,7 @@ function addDownload(server: McpServer, options: ServerOptions, folders: Folders
           .optional()
           .describe(`The file to write: ${extensions()}, or .jpg. Default: JOB_ID.glb or JOB_ID.jpg`),
         overwrite: z.boolean().default(false).describe('Whether to replace an existing file'),
-      },
+      }),
       outputSchema: { path: z.string(), bytes: z.number() },
       annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true },
     },
