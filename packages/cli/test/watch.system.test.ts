@@ -63,6 +63,53 @@ test('the model of an earlier job is named as such, and a file whose name is not
   }
 });
 
+test('a photo of a side waits for its front, and a message says how to use it alone', async () => {
+  await mkdir(path('sides'));
+  const child = start(['watch', 'sides']);
+  const ended = result(child);
+  const named = outputMatching(
+    child,
+    /pot\.back\.png {2}its front, such as pot\.png, is missing\. .*: gen3d create sides\/pot\.back\.png --wait/,
+  );
+  await writeFile(path('sides', 'pot.back.png'), discPng(81));
+  await named;
+  expect(await jobs()).toHaveLength(0);
+  const created = outputMatching(child, /pot\.png {2}job/);
+  await writeFile(path('sides', 'pot.png'), discPng(82));
+  await created;
+  expect(await jobs()).toMatchObject([{ views: ['back'] }]);
+  child.kill('SIGINT');
+  expect((await ended).stderr.match(/ {2}job/g)).toHaveLength(1);
+  const [{ task_id }] = await jobs();
+  await gen3d(['cancel', task_id]);
+  await gen3d(['delete', task_id]);
+});
+
+test('a photo of a side that arrives after the model is named, and used when the model is deleted', async () => {
+  await mkdir(path('late'));
+  await writeFile(path('late', 'old.png'), discPng(83));
+  await writeFile(path('late', 'old.left.png'), discPng(84));
+  await writeFile(path('late', 'old.glb'), 'of both photos');
+  await writeFile(path('late', 'pot.png'), discPng(85));
+  const child = start(['watch', 'late'], testKey);
+  const ended = result(child);
+  await isModel(path('late', 'pot.glb'));
+  const named = outputMatching(
+    child,
+    /pot\.left\.png {2}is not in pot\.glb\. Delete pot\.glb to make it again with it/,
+  );
+  await writeFile(path('late', 'pot.left.png'), discPng(86));
+  await named;
+  const again = outputMatching(child, /✔ pot\.png/);
+  await rm(path('late', 'pot.glb'));
+  await again;
+  child.kill('SIGINT');
+  const { stderr } = await ended;
+  expect(stderr.match(/pot\.png {2}job \w+/g)).toHaveLength(2);
+  expect(new Set(stderr.match(/job \w+/g)).size).toBe(2);
+  expect(stderr).not.toContain('old');
+});
+
 test('a photo that is written in pieces is sent when it is complete', async () => {
   await mkdir(path('slow'));
   const child = start(['watch', 'slow'], testKey);
@@ -138,10 +185,18 @@ test('watch waits for a server that is temporarily unavailable', async () => {
   await server.ended;
   await writeFile(path('waiting', 'cup.png'), discPng());
   await outputMatching(child, /cup\.png {2}.*Retrying in/);
+  // Its front uses a side that arrives before there is a job.
+  await writeFile(path('waiting', 'cup.left.png'), discPng(87));
+  await outputMatching(child, /(?:Retrying in[\s\S]*){2}/);
   server = await serve('--workers', '0', '--port', port);
   await isModel(path('waiting', 'cup.glb'));
+  const named = outputMatching(child, /cup\.right\.png {2}is not in cup\.glb/);
+  await writeFile(path('waiting', 'cup.right.png'), discPng(88));
+  await named;
   child.kill('SIGINT');
-  expect((await ended).code).toBe(0);
+  const { code, stderr } = await ended;
+  expect(code).toBe(0);
+  expect(stderr).not.toContain('cup.left.png');
 });
 
 test('a photo that has its model when watch stops does not count as unfinished', async () => {

@@ -39,6 +39,12 @@ describe('without a server', () => {
     expect(existsSync(path('cup.glb'))).toBe(false);
   });
 
+  test('create says why a photo of a side is an object of its own', async () => {
+    await writeFile(path('jug.left.png'), discPng());
+    const { stderr } = await gen3d(['create', 'cup.png', 'jug.left.png', 'missing.png'], { env: noServer });
+    expect(stderr).toContain('jug.left.png is an object of its own: its front, such as jug.png, is missing\n');
+  });
+
   test('a command that creates no jobs fails at once, even with a key', async () => {
     const { code, stderr } = await gen3d(['list'], { env: withKey });
     expect(stderr).toMatch(/^error: Cannot reach http:\/\/127\.0\.0\.1:1\. If the server is not running, start it/);

@@ -78,9 +78,10 @@ function photoSets(images: readonly string[], options: CreateOptions): PhotoSet[
     throw new UsageError(`${problem}. Use one command for each object`);
   }
   const sets = groupPhotos(images);
-  for (const { front, views } of sets) {
+  for (const { front, views, apart } of sets) {
     const sides = Object.entries(views).map(([side, photo]) => `${shownName(basename(photo))} (${side})`);
     if (sides.length > 0) say(`${shownName(basename(front))} is one object with ${sides.join(', ')}`);
+    if (apart !== undefined) say(`${shownName(basename(front))} is an object of its own: ${apart}`);
   }
   return sets;
 }

@@ -7,30 +7,62 @@ import { exitCode, Failed } from '../../exit/failure.js';
 import { hasCode } from '../../files/system-errors.js';
 import { modelPath } from '../../jobs/output-file.js';
 import { groupPhotos, type PhotoSet, photosOf } from '../../jobs/photo-set.js';
-import { cross, say, shownName } from '../../terminal/terminal.js';
+import { shellWord } from '../../terminal/format.js';
+import { nextCommand } from '../../terminal/next-command.js';
+import { cross, paint, say, shownName } from '../../terminal/terminal.js';
 
 /**
  * How often the folder is listed. File systems of networks and virtual machines report no changes by others, so there is
  * nothing to listen to. A file whose size and time are the same in two lists is complete.
  */
 const listMs = 1_000;
+/** How many times a photo of a side is listed without its front before a message names it. Copying takes a while. */
+const listsWithoutFront = 10;
 
 /**
  * Yields the photos in a folder that have no model yet, and again whenever one of their files has changed. Ignores
  * subfolders and hidden files. Ends when the signal aborts, which is the normal way to stop.
  *
+ * A photo that is named after a side waits for its front. One that arrives after the job of its front is named, and is
+ * yielded with its front when the model is deleted.
+ *
+ * @param sent the photos of the last job of each front. Models that have no job here are added with all their photos.
  * @throws {Failed} if the folder is removed or replaced
  */
-export async function* settledPhotos(folder: string, inode: number, signal: AbortSignal): AsyncGenerator<PhotoSet> {
+export async function* settledPhotos(
+  folder: string,
+  inode: number,
+  sent: Map<string, PhotoSet>,
+  signal: AbortSignal,
+): AsyncGenerator<PhotoSet> {
   const lastSeen = new Map<string, string>();
   const yielded = new Map<string, string>();
-  const refused = new Set<string>();
+  const apartLists = new Map<string, number>();
+  const named = new Set<string>();
   while (!signal.aborted) {
-    const names = await namesIn(folder, inode, refused);
+    const names = await namesIn(folder, inode, named);
     const present = new Set(names);
     for (const photos of groupPhotos(names.filter(isPhoto).map((name) => join(folder, name)))) {
-      const { front } = photos;
-      if (present.has(basename(modelPath(front)))) continue;
+      const { front, apart } = photos;
+      const model = basename(modelPath(front));
+      if (present.has(model)) {
+        const used = sent.get(front) ?? photos;
+        sent.set(front, used);
+        const late = photosOf(photos).filter((photo) => !photosOf(used).includes(photo));
+        for (const photo of late.filter((photo) => !named.has(photo))) {
+          note(photo, `is not in ${shownName(model)}. Delete ${shownName(model)} to make it again with it`);
+          named.add(photo);
+        }
+        if (late.length > 0) yielded.delete(front);
+        continue;
+      }
+      if (apart !== undefined) {
+        const lists = (apartLists.get(front) ?? 0) + 1;
+        apartLists.set(front, lists);
+        const command = nextCommand(`create ${shellWord(front)} --wait`);
+        if (lists === listsWithoutFront) note(front, `${apart}. To make a model of this photo alone: ${command}`);
+        continue;
+      }
       const state = await stateOf(photos);
       if (state !== undefined && state === lastSeen.get(front) && state !== yielded.get(front)) {
         yielded.set(front, state);
@@ -42,8 +74,10 @@ export async function* settledPhotos(folder: string, inode: number, signal: Abor
   }
 }
 
+const note = (photo: string, text: string) => say(`${paint('yellow', '•')} ${shownName(basename(photo))}  ${text}`);
+
 /** Lists the names in the folder, and names once those that are not valid. Empty while the folder cannot be read. */
-async function namesIn(folder: string, inode: number, refused: Set<string>): Promise<string[]> {
+async function namesIn(folder: string, inode: number, named: Set<string>): Promise<string[]> {
   const entries = await readdir(folder, { encoding: 'buffer' }).catch(() => []);
   const isGone = await stat(folder).then(
     ({ ino }) => ino !== inode,
@@ -53,9 +87,8 @@ async function namesIn(folder: string, inode: number, refused: Set<string>): Pro
   return entries.flatMap((entry) => {
     const name = entry.toString();
     if (isUtf8(entry)) return name;
-    if (isPhoto(name) && !refused.has(name))
-      say(`${cross()} ${shownName(name)}  Its name is not valid UTF-8. Rename it`);
-    refused.add(name);
+    if (isPhoto(name) && !named.has(name)) say(`${cross()} ${shownName(name)}  Its name is not valid UTF-8. Rename it`);
+    named.add(name);
     return [];
   });
 }

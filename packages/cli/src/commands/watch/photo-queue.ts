@@ -36,6 +36,8 @@ const concurrency = 4;
 export class PhotoQueue {
   /** Aborts when the command stops, or the server rejects the API key, which affects all photos. */
   readonly signal: AbortSignal;
+  /** The photos of the last job of each front. */
+  readonly sent = new Map<string, PhotoSet>();
   #rejectedKey: AuthenticationError | undefined;
   readonly #waiting = new Map<string, PhotoSet>();
   readonly #running = new Map<string, Promise<void>>();
@@ -115,6 +117,8 @@ export class PhotoQueue {
         const retry = `Retrying in ${duration(pauseMs)}`;
         say(`${paint('yellow', '•')} ${shownName(basename(photos.front))}  ${failureOf(error).message}. ${retry}`);
         await sleep(pauseMs, undefined, { signal: this.signal });
+        // The photos have changed, and run again.
+        if (this.#waiting.has(photos.front)) return;
       }
     }
   }
@@ -128,6 +132,7 @@ export class PhotoQueue {
     );
     await planOutputs([model], {}, [photos.front]);
     const params = { ...files, idempotencyKey: await keyOf(files), label: name };
+    this.sent.set(photos.front, photos);
     const { job_id } = await this.#client.jobs.create(params, { signal });
     say(`${paint('dim', '•')} ${name}  job ${job_id}`);
     let isEarlier: boolean | undefined;

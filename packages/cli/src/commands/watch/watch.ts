@@ -16,6 +16,7 @@ export function addWatch(program: Command): void {
     .description(
       'Turn existing and new photos in a folder into models next to them, until Ctrl-C.\n' +
         'mug.jpg, mug.left.jpg, mug.back.jpg and mug.right.jpg are photos of one object.\n' +
+        'A side waits for its front. To use one that arrives after the job was created, delete the model.\n' +
         'Skips photos that already have a model, and never creates a second job for a photo, even after a restart.\n' +
         'Retries a failed photo when its file changes. To retry it now, use `gen3d create PHOTO --wait`.',
     )
@@ -35,7 +36,7 @@ async function watch(folder: string, options: WatchOptions): Promise<void> {
     const queue = new PhotoQueue(client, options, signal);
     say(`Watching ${folder} (Ctrl-C to stop)`);
     try {
-      for await (const photos of settledPhotos(folder, found.ino, queue.signal)) queue.add(photos);
+      for await (const photos of settledPhotos(folder, found.ino, queue.sent, queue.signal)) queue.add(photos);
     } finally {
       const unfinished = await queue.stop();
       if (unfinished > 0) say(`${count(unfinished, 'photo')} unfinished. Run the same command to get the models`);
