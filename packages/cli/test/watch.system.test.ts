@@ -85,7 +85,7 @@ test('a photo of a side waits for its front, and a message says how to use it al
   await gen3d(['delete', task_id]);
 });
 
-test('a photo of a side that arrives after the model is named, and used when the model is deleted', async () => {
+test('a message names a side that arrives late, and it is used once the model is deleted', async () => {
   await mkdir(path('late'));
   await writeFile(path('late', 'old.png'), discPng(83));
   await writeFile(path('late', 'old.left.png'), discPng(84));
@@ -96,7 +96,7 @@ test('a photo of a side that arrives after the model is named, and used when the
   await isModel(path('late', 'pot.glb'));
   const named = outputMatching(
     child,
-    /pot\.left\.png {2}is not in pot\.glb\. Delete pot\.glb to make it again with it/,
+    /pot\.left\.png {2}is not in pot\.glb\. Delete pot\.glb to make it again with this photo/,
   );
   await writeFile(path('late', 'pot.left.png'), discPng(86));
   await named;

@@ -21,7 +21,7 @@ test('a flow model runs, and is compared with the CPU on a GPU only', async () =
   for (const { name, skipped, run } of tests) results.push([name, skipped ? undefined : (await run()).passed]);
   expect(results).toEqual([
     ['all outputs on cpu are finite and not all zero', true],
-    ['a GPU gives the results of the CPU', undefined],
+    ['a GPU gives the same results as the CPU', undefined],
   ]);
 });
 

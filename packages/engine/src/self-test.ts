@@ -30,7 +30,7 @@ export async function selfTests(bundle: Bundle, device: Device): Promise<{ provi
   const tests = [
     { name: `all outputs on ${provider} are finite and not all zero`, run: () => finiteOutputs(bundle, compute) },
     {
-      name: `${onCpu ? 'a GPU' : provider} gives the results of the CPU`,
+      name: `${onCpu ? 'a GPU' : provider} gives the same results as the CPU`,
       run: () => sameAsCpu(bundle, compute),
       ...(onCpu && { skipped: device === 'cpu' ? 'the chosen device is the CPU' : 'no usable GPU was found' }),
     },

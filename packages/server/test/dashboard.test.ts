@@ -451,7 +451,9 @@ describe('a key', () => {
   test('beyond 100 is refused, however many are created at once, and the dashboard shows how many there are', async () => {
     const caller = await newCaller();
     const { call } = await signIn({ api_key: caller.apiKey });
-    const created = await Promise.all(Array.from({ length: 120 }, () => call('POST', '/keys', { name: 'x' })));
+    // More requests at once would meet the rate limit.
+    for (let count = 0; count < 70; count++) await admin().createKey(caller.accountId);
+    const created = await Promise.all(Array.from({ length: 50 }, () => call('POST', '/keys', { name: 'x' })));
     const refusals = created.filter(({ status }) => status !== 201);
     expect(refusals).toHaveLength(21);
     for (const each of refusals) expect([each.status, codeOf(each)]).toEqual([429, 'quota_exceeded']);

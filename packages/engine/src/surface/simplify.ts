@@ -103,7 +103,7 @@ function tornVertices(mesh: TriangleMesh, simplified: Uint32Array): number[] {
 /** Crumpled shapes fold a few times. Only the regions that folded are locked, so that the rest stays simple. */
 const maxAttempts = 8;
 
-/** Returns the vertices, and those at most so many edges away. */
+/** Returns the vertices, and all others at most `edges` edges away. */
 function withNeighbors(indices: Uint32Array, vertices: readonly number[], edges: number): ReadonlySet<number> {
   let region = new Set(vertices);
   for (let edge = 0; edge < edges; edge++) {

@@ -80,7 +80,7 @@ describe('smooth', () => {
 });
 
 describe('simplify', () => {
-  test('simplifies a crumpled ball, but for the regions that fold', { timeout: 60_000 }, async () => {
+  test('simplifies a crumpled ball, except in the regions that fold', { timeout: 60_000 }, async () => {
     const random = seededRandom(1);
     const crumpled = smooth(
       meshOf(64, (...at) => ball(0.7)(...at) + 0.2 * random() - 0.1),

@@ -64,7 +64,7 @@ export function priorsOf(views: readonly PreparedView[], yaws: readonly number[]
 export function priorCost(parameter: number, deviations: number): { cost: number; weight: number } {
   const squared = deviations * deviations;
   // The network's guesses of elevations have outliers, but are seldom off by more than 20 degrees. Without the second
-  // part of the cost, a teapot was seen from 30 degrees too high.
+  // part of the cost, a teapot's camera was placed 30 degrees too high.
   if (parameter === PITCH) {
     return { cost: 2 * Math.log(1 + squared / 2) + squared / 1.5, weight: 1 / (1 + squared / 2) + 1 / 1.5 };
   }

@@ -3,7 +3,7 @@ export interface SharesOptions {
   total: number;
   /** The largest share of one holder, if that is less than half. */
   perHolder?: number;
-  /** A holder of less may take all that is free, and what others give way. Default: an eighth, at most 8. */
+  /** A holder of less may take all that is free, and what others give up. Default: an eighth, at most 8. */
   guaranteed?: number;
   /** After this time without progress, a share may give way. Default: never. */
   giveWayAfterMs?: number;

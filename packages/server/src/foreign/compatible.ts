@@ -100,7 +100,7 @@ function generationRoutes(services: Dependencies): Router {
         return sendJson(response, 202, generationOf(services, task));
       }
       const task = await finishedTask(services, response, id);
-      // It ends as streams do: its key was revoked, or the server stops.
+      // The request ends as a stream does if its key was revoked or the server stops.
       if (task === 'closed') response.destroy();
       else await sendModel(services, response, task, form);
     },

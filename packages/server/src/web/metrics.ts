@@ -90,8 +90,8 @@ export class Metrics implements JobObserver {
   });
 
   /**
-   * Records the time of a request. All labels have few values: some 60 routes, a few statuses of each, and as clients
-   * choose the method, only known ones.
+   * Records the time of a request. All labels have few values: some 60 routes, and a few statuses of each. Clients
+   * choose the method, so only known methods are recorded by name.
    */
   recordRequest({ method, ...labels }: { method: string; route: string; status: number }, seconds: number): void {
     this.#requestDuration.observe({ method: methods.has(method) ? method : 'other', ...labels }, seconds);

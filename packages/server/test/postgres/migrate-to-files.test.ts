@@ -129,7 +129,7 @@ test('a copied model is served by the bucket, its old URL redirects there, and j
   expect((await fetch(server.url + new URL(task.model_urls!.glb).pathname, { redirect: 'manual' })).status).toBe(410);
 });
 
-test('what attempts that lost have left is removed in the bucket, too', async () => {
+test('files that losing attempts left behind are removed from the bucket, too', async () => {
   const { dataDir, winner, finished, loser } = await installation();
   const { bucket, stores } = await moved(dataDir);
   const outcomeOf = async (id: string) => (id === finished ? { finished: true, modelKey: winner.modelKey } : undefined);

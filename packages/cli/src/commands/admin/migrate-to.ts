@@ -41,6 +41,6 @@ async function migrateTo(url: string, command: Command): Promise<void> {
       '--data-dir and --assets, or copy the files first: docs/operations/backup-and-moving.md',
   );
   if (jobsWithPhotos > 0) {
-    say(`${count(jobsWithPhotos, 'unfinished job')} cannot be finished without the photos in there`);
+    say(`${count(jobsWithPhotos, 'unfinished job')} cannot be finished without the photos stored there`);
   }
 }

@@ -23,8 +23,8 @@ const listsWithoutFront = 10;
  * Yields the photos in a folder that have no model yet, and again whenever one of their files has changed. Ignores
  * subfolders and hidden files. Ends when the signal aborts, which is the normal way to stop.
  *
- * A photo that is named after a side waits for its front. One that arrives after the job of its front is named, and is
- * yielded with its front when the model is deleted.
+ * A photo that is named after a side waits for its front. If it arrives after its front's job was created, a message
+ * names it. Once the model is deleted, it is yielded with its front.
  *
  * @param sent the photos of the last job of each front. Models that have no job here are added with all their photos.
  * @throws {Failed} if the folder is removed or replaced
@@ -50,7 +50,7 @@ export async function* settledPhotos(
         sent.set(front, used);
         const late = photosOf(photos).filter((photo) => !photosOf(used).includes(photo));
         for (const photo of late.filter((photo) => !named.has(photo))) {
-          note(photo, `is not in ${shownName(model)}. Delete ${shownName(model)} to make it again with it`);
+          note(photo, `is not in ${shownName(model)}. Delete ${shownName(model)} to make it again with this photo`);
           named.add(photo);
         }
         if (late.length > 0) yielded.delete(front);
@@ -60,7 +60,7 @@ export async function* settledPhotos(
         const lists = (apartLists.get(front) ?? 0) + 1;
         apartLists.set(front, lists);
         const command = nextCommand(`create ${shellWord(front)} --wait`);
-        if (lists === listsWithoutFront) note(front, `${apart}. To make a model of this photo alone: ${command}`);
+        if (lists === listsWithoutFront) note(front, `${apart}. To make a model from this photo alone: ${command}`);
         continue;
       }
       const state = await stateOf(photos);

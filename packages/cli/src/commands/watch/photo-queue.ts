@@ -117,7 +117,7 @@ export class PhotoQueue {
         const retry = `Retrying in ${duration(pauseMs)}`;
         say(`${paint('yellow', '•')} ${shownName(basename(photos.front))}  ${failureOf(error).message}. ${retry}`);
         await sleep(pauseMs, undefined, { signal: this.signal });
-        // The photos have changed, and run again.
+        // The photos have changed, and are queued again.
         if (this.#waiting.has(photos.front)) return;
       }
     }

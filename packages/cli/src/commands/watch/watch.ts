@@ -16,7 +16,7 @@ export function addWatch(program: Command): void {
     .description(
       'Turn existing and new photos in a folder into models next to them, until Ctrl-C.\n' +
         'mug.jpg, mug.left.jpg, mug.back.jpg and mug.right.jpg are photos of one object.\n' +
-        'A side waits for its front. To use one that arrives after the job was created, delete the model.\n' +
+        'A side waits for its front. To use a side that arrives after the job was created, delete the model.\n' +
         'Skips photos that already have a model, and never creates a second job for a photo, even after a restart.\n' +
         'Retries a failed photo when its file changes. To retry it now, use `gen3d create PHOTO --wait`.',
     )

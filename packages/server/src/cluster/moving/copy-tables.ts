@@ -7,7 +7,7 @@ import { type CopiedTable, copiedTableNames, copiedTables, type Row, type Source
 /** Rows in a batch. It is sent as one parameter, of which memory holds a few copies. */
 const batchSize = 1_000;
 
-/** Numbers of rows, which are equal. */
+/** The number of rows of a table, the same on both sides. */
 export interface CopiedRows {
   table: CopiedTable;
   source: number;
@@ -24,7 +24,7 @@ export async function copyTables(source: Source, target: Transaction<Tables>): P
     await copyTable(source, target, table);
     const { rows } = await sql<{ count: number }>`select count(*) as count from ${sql.table(table)}`.execute(target);
     copied.push({ table, source: source.count(table), target: rows[0]?.count ?? 0 });
-    // The query planner knows nothing of the copied rows.
+    // The query planner has no statistics of the copied rows yet.
     await sql`analyze ${sql.table(table)}`.execute(target);
   }
   const different = copied.filter(({ source, target }) => source !== target);

@@ -45,7 +45,7 @@ export async function migrateTo(
   const db = openDatabase(edges.databaseAt(target.database), target.database, { connections: 2, withoutTimeout: true });
   try {
     const keys = serverKeysOf(paths.serverKey, target.serverKey);
-    // `migrate` would word an unavailable database for a server.
+    // If the database is unavailable, the message of `migrate` is one for servers.
     await sql`select 1`.execute(db);
     await edges.migrate(db, target.database);
     if (await isCopied(db, location, keys)) {

@@ -31,7 +31,7 @@ export async function createAccount(
 }
 
 /**
- * Creates an account at an operator's wish, and returns its balance in USD. Where models cost nothing, it has enough
+ * Creates an account at an operator's request, and returns its balance in USD. Where models cost nothing, it has enough
  * for its jobs.
  * @throws {AdminError} if another account has the name
  */

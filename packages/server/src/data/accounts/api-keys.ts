@@ -46,7 +46,7 @@ export class ApiKeys {
       apiKey = apiKeyPrefix + randomToken(40),
     }: { name?: string | null; apiKey?: string | undefined } = {},
   ): Promise<{ keyId: string; apiKey: string }> {
-    // Otherwise, concurrent requests would not count each other's keys, or would give one to an account while it is
+    // Otherwise, concurrent requests would not count each other's keys, or could give one to an account that is being
     // deleted.
     await lockAccount(db, accountId);
     const keyId = newUlid();

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { newAccount, newJob, temporaryDatabase } from '../../../test/kit.js';
 import type { Db } from '../db/database.js';
 import {
@@ -234,6 +234,9 @@ describe('a lease', () => {
     const held: Lease[] = [];
     for (let job = await claim(db, by('a', 0)); job; job = await claim(db, by('a', 0))) held.push(job.lease);
     expect(held).toHaveLength(3);
+    // The id of each event has another time, so that ids have the order of the events.
+    let ms = Date.now();
+    onTestFinished(vi.spyOn(Date, 'now').mockImplementation(() => ++ms).mockRestore);
     const accounts = async () => {
       const rows = await db.selectFrom('events').select('account_id').orderBy('event_id').execute();
       return rows.slice(-3).map(({ account_id }) => account_id);

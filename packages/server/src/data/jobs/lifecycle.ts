@@ -129,8 +129,8 @@ export async function finishPreparation(db: Db, lease: Lease, prepareMs: number,
 }
 
 /**
- * Ends the inference of a job whose prepared image is missing, and that has a URL to fetch it from again. It waits for
- * its preparation as if that had not happened, but not before `pauseMs`, and its status stays.
+ * Ends the inference of a job whose prepared image is missing, and that has a URL to fetch it from again. The job
+ * keeps its status, and waits at least `pauseMs` before it is prepared again.
  * @throws {LeaseLostError}
  */
 export async function prepareAgain(db: Db, lease: Lease, pauseMs: number, now: Time): Promise<void> {

@@ -45,7 +45,7 @@ function deleteBefore(db: Db, time: number, accountId?: string): Promise<number>
 
 /** A clock that moved further than this since the last deletion of old records is not trusted. */
 const maxStepMs = 3 * dayMs;
-/** A jumped clock is trusted after this: the machine may have been off. Until then the operator can correct it. */
+/** A clock that jumped is trusted after this: the machine may have been off. Until then the operator can correct it. */
 const doubtMs = dayMs;
 
 /**

@@ -93,10 +93,10 @@ interface RepeatDetails {
 }
 
 /**
- * Creates a job with the photo, label and settings of a finished one. Of a job without a model and with the same
- * settings, repeated calls return the same job, until that has failed or was canceled too. Any other call makes another
- * model beside the first. `unknown`: the account has no such job. `not_retryable`: it is not finished, or its photo is
- * no longer stored.
+ * Creates a job with the photo, label and settings of a finished one. For a job without a model and with the same
+ * settings, repeated calls return the same new job, until that one has failed or was canceled, too. Any other call
+ * makes another model beside the first. `unknown`: the account has no such job. `not_retryable`: it is not finished, or
+ * its photo is no longer stored.
  * @throws like `storeNewJob`
  */
 export async function retryJob(

@@ -36,7 +36,7 @@ class Lines {
     this.#windowMs = windowMs;
   }
 
-  /** Whether this is one of the first `max` of its kind in the window, which get own lines. The others share one. */
+  /** Whether this is one of the first `max` of its kind in the window, which have own lines. Others share one. */
   has(kind: Record<string, string | number>, max: number, summary: string): boolean {
     const key = Object.values(kind).join(' ');
     const count = this.#counts.get(key) ?? 0;
