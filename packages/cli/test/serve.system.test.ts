@@ -142,14 +142,12 @@ test('the process that serves the API loads no code that reads checkpoints, conv
   const args = ['serve', '--port', '0', '--data-dir', path('modules'), '--bundle', 'inflate', '--log-format', 'pretty'];
   const server = start([...recordModules(file), bin, ...args], {}, process.execPath);
   const ended = result(server);
-  // Also what the recommendation of a bundle needs, which people see below the ready line.
   await outputMatching(server, /Data[^\n]*\n/);
   server.kill('SIGTERM');
   await ended;
   const modules = (await readFile(file, 'utf8')).trim().split('\n');
   const sources = await sourcesOf(modules);
   expect(sources).toContainEqual(expect.stringMatching('/server/src/serve.ts$'));
-  expect(sources).toContainEqual(expect.stringMatching('/weights/src/catalog.ts$'));
   expect(
     // The command line itself has the options of conversions, which need no code that converts.
     sources.filter((source) =>

@@ -30,7 +30,7 @@ export interface ModelReaderFunctions {
 }
 
 /** The package's name finds the module from the built package and from the sources. */
-const readerFile = createRequire(import.meta.url).resolve('@gen3d/server/model-reader');
+const readerFile = () => createRequire(import.meta.url).resolve('@gen3d/server/model-reader');
 /** The JSON of a model has its own limit. Most memory is outside this heap, and limited by what a model declares. */
 const maxHeapMebibytes = 1_024;
 
@@ -51,7 +51,7 @@ export class ModelReader {
   async #read(request: ReadRequest, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     const options = { env: bareEnvironment(), execArgv: [`--max-old-space-size=${maxHeapMebibytes}`] };
-    const start = () => forkModule(readerFile, options);
+    const start = () => forkModule(readerFile(), options);
     const child = new Child<ModelReaderFunctions>('model reader', start, {}, engineErrors);
     try {
       await child.callOnce('read', request, signal);
