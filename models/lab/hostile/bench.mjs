@@ -206,12 +206,12 @@ async function benchPlays(atEnd, databaseKind, { seconds, syncMs, only }) {
   const { open } = await buildSources(atEnd, 'server', {
     admin: 'src/admin.ts',
     config: 'src/config.ts',
-    storeEdges: 'src/store-edges.ts',
+    composition: 'src/composition.ts',
     open: 'test/open-database.ts',
     cluster: 'test/postgres/cluster.ts',
   });
-  const [{ openAdmin }, { loadConfig }, { storeEdges }, { openDatabase }, { startCluster }] = await Promise.all(
-    ['admin', 'config', 'storeEdges', 'open', 'cluster'].map(open),
+  const [{ openAdmin }, { loadConfig }, { edges }, { openDatabase }, { startCluster }] = await Promise.all(
+    ['admin', 'config', 'composition', 'open', 'cluster'].map(open),
   );
   const folder = mkdtempSync(join(tmpdir(), 'gen3d-bench-hostile-'));
   // PostgreSQL may run as another user.
@@ -224,7 +224,7 @@ async function benchPlays(atEnd, databaseKind, { seconds, syncMs, only }) {
   const flags = ['--bundle', 'inflate', '--compat', '--database', database];
   const server = await startThrowawayServer(atEnd, flags, { env: cluster ? {} : slow });
   const admin = await openAdmin(
-    storeEdges,
+    edges,
     loadConfig({ dataDir: server.dataDir, database: cluster?.url ?? database }, {}, {}),
   );
   const members = [];
@@ -289,13 +289,13 @@ async function startAll(atEnd, databaseKind) {
   const { open } = await buildSources(atEnd, 'server', {
     admin: 'src/admin.ts',
     config: 'src/config.ts',
-    storeEdges: 'src/store-edges.ts',
+    composition: 'src/composition.ts',
     open: 'test/open-database.ts',
     privateCa: 'test/faults/private-ca.ts',
     cluster: 'test/postgres/cluster.ts',
   });
-  const [{ openAdmin }, { loadConfig }, { storeEdges }, { openDatabase }, { makePrivateCa }, { startCluster }] =
-    await Promise.all(['admin', 'config', 'storeEdges', 'open', 'privateCa', 'cluster'].map(open));
+  const [{ openAdmin }, { loadConfig }, { edges }, { openDatabase }, { makePrivateCa }, { startCluster }] =
+    await Promise.all(['admin', 'config', 'composition', 'open', 'privateCa', 'cluster'].map(open));
   const cluster = databaseKind === 'postgres' ? await startCluster({ durable: true }) : undefined;
   if (cluster) atEnd(() => void cluster.remove());
   const ca = await makePrivateCa();
@@ -309,7 +309,7 @@ async function startAll(atEnd, databaseKind) {
     env: { GEN3D_RATES: '{"bench":0.002}', GEN3D_INSTANCE: 'bench', NODE_EXTRA_CA_CERTS: caFile },
     ...(names && { enter: names.enter }),
   });
-  const admin = await openAdmin(storeEdges, loadConfig({ dataDir: server.dataDir, database }, {}, {}));
+  const admin = await openAdmin(edges, loadConfig({ dataDir: server.dataDir, database }, {}, {}));
   /** @type {Record<string, Account>} */
   const accounts = {};
   for (const name of accountNames) {

@@ -31,12 +31,12 @@ export async function benchSearches(atEnd) {
   const { open } = await buildSources(atEnd, 'server', {
     admin: 'src/admin.ts',
     config: 'src/config.ts',
-    storeEdges: 'src/store-edges.ts',
+    composition: 'src/composition.ts',
     open: 'test/open-database.ts',
     cluster: 'test/postgres/cluster.ts',
   });
-  const [{ openAdmin }, { loadConfig }, { storeEdges }, { openDatabase }, { startCluster }] = await Promise.all(
-    ['admin', 'config', 'storeEdges', 'open', 'cluster'].map(open),
+  const [{ openAdmin }, { loadConfig }, { edges }, { openDatabase }, { startCluster }] = await Promise.all(
+    ['admin', 'config', 'composition', 'open', 'cluster'].map(open),
   );
   const cluster = values.database === 'postgres' ? await startCluster({ durable: true }) : undefined;
   if (cluster) atEnd(() => void cluster.remove());
@@ -44,7 +44,7 @@ export async function benchSearches(atEnd) {
   // A larger burst than there are connections: an account may have as many requests in progress.
   const flags = ['--workers', '0', '--rate-limit', '1000000:1000', '--database', database];
   const server = await startThrowawayServer(atEnd, flags);
-  const admin = await openAdmin(storeEdges, loadConfig({ dataDir: server.dataDir, database }, {}, {}));
+  const admin = await openAdmin(edges, loadConfig({ dataDir: server.dataDir, database }, {}, {}));
   const { account_id: id } = await admin.createAccount('searcher', 10);
   const { api_key: searcherKey } = await admin.createKey(id);
   await admin.close();
