@@ -123,7 +123,7 @@ test('where memory is short, serve says so at the start, in the words of doctor'
     level: 'note',
     text: expect.stringMatching(/^440.0 MB, .*\. 4 GB are recommended$/),
   });
-  // What is available changes from moment to moment.
+  // The amount of free memory changes all the time.
   const withoutAvailable = (text = '') => text.replace(/, .* available/, '');
   expect(withoutAvailable(said)).toBe(withoutAvailable(finding.text));
 });

@@ -27,7 +27,7 @@ const tolerance = 0.75;
 /** Radius of the thinnest joint, in cells. */
 const minRadius = 1.5;
 
-/** Radius of a joint in cells where there is no room for more. It is larger than a cell, so the joint is connected. */
+/** Radius, in cells, of a joint without room for more. It is larger than a cell, so that the joint is connected. */
 const coreRadius = 1.25;
 
 /** Maximum negative logarithm of a cell's probability, which is the cost of a path through it. */

@@ -1,4 +1,4 @@
-// What waits for the disk must not hold up the event loop: commits, and the files of a model server.
+// Commits, and the files of a model server, wait for the disk. The event loop must not wait with them.
 import { spawnSync } from 'node:child_process';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

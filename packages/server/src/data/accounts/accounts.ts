@@ -55,7 +55,7 @@ async function requireFreeName(trx: Transaction<Tables>, name: string): Promise<
 }
 
 /**
- * Changes the name of an account. Returns its balance, or undefined if there is no such account.
+ * Changes the name of an account. Returns its balance, or undefined if it does not exist.
  * @throws {AdminError} if an account has the name
  */
 export async function renameAccount(
@@ -76,7 +76,7 @@ export async function renameAccount(
 
 /**
  * Adds money to an account, or removes it, once per idempotency key. Returns the new balance and whether it has
- * changed, or undefined if there is no such account.
+ * changed, or undefined if the account does not exist.
  * @throws {AdminError} if the key belongs to another amount
  */
 export async function creditAccount(

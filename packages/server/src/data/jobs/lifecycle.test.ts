@@ -236,6 +236,6 @@ describe('cancel', () => {
     const { db, id } = await setUp();
     await succeed(db, await infer(db), success, 0);
     expect(await cancel(db, id, 0)).toMatchObject({ outcome: 'too_late' });
-    expect(await cancel(db, 'nobody', 0)).toMatchObject({ outcome: 'unknown' });
+    expect(await cancel(db, 'missing', 0)).toMatchObject({ outcome: 'unknown' });
   });
 });

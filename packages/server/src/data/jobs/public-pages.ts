@@ -30,7 +30,7 @@ export async function removePublicPage(db: Queryable, accountId: string, jobId: 
   await own.set({ share_token: null }).execute();
 }
 
-/** Finds the model of a public page. Undefined if there is no such page, or its account was deleted. */
+/** Finds the model of a public page. Returns undefined if the page does not exist, or its account was deleted. */
 export async function findPublicPage(db: Queryable, token: string): Promise<PublicPage | undefined> {
   const job = await db
     .selectFrom('jobs')
