@@ -35,13 +35,13 @@ interface Customer extends Caller {
 }
 
 /** An account with a receiver. */
-async function customer(atEnd: AtEnd, answer?: Responder): Promise<Customer> {
+async function customer(atEnd: AtEnd, answer?: Responder, shownCa = ca): Promise<Customer> {
   const admin = await openAdmin(loadConfig({ ...installation }, {}));
   const { account_id } = await admin.createAccount(`customer ${randomUUID()}`, 10);
   const { api_key } = await admin.createKey(account_id);
   await admin.close();
   const caller = callerOf(account_id, api_key, (method, path, body) => server.call(method, path, body, api_key));
-  const receiver = await openReceiver(ca, answer);
+  const receiver = await openReceiver(shownCa, answer);
   atEnd(() => receiver.close());
   const put = await caller.call('PUT', endpoint, { url: receiver.url });
   return { ...caller, ...WebhookEndpoint.parse(put.body), received: receiver.received };
@@ -275,6 +275,15 @@ describe('6.4 delivery', () => {
     const id = await create({ type: 'reserved', input: {} });
     await until(async () => (await task(id)).finished_at !== null);
     await nothingWaits(accountId);
+    expect(received).toEqual([]);
+  });
+
+  test('fails if the certificate of the receiver is not trusted', async () => {
+    const { accountId, create, received } = await customer(onTestFinished, undefined, await makePrivateCa());
+    await create({ type: 'reserved', input: {} });
+    const deliveries = db.selectFrom('deliveries').select('failure').where('account_id', '=', accountId);
+    const { failure } = await until(() => deliveries.where('attempts', '>', 0).executeTakeFirst());
+    expect(failure).toMatch(/^its certificate is /);
     expect(received).toEqual([]);
   });
 

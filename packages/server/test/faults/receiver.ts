@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { signatureHeader, timestampHeader, WebhookEvent } from '@gen3d/schema';
@@ -15,12 +15,7 @@ export interface Delivered {
 }
 
 /** Responds to the receiver's `count`-th request, counted from 1. */
-export type Responder = (
-  response: ServerResponse,
-  delivered: Delivered,
-  count: number,
-  request: IncomingMessage,
-) => void;
+export type Responder = (response: ServerResponse, delivered: Delivered, count: number) => void;
 
 export interface Receiver {
   url: string;
@@ -46,7 +41,7 @@ export async function openReceiver(
     const event = WebhookEvent.parse(JSON.parse(body.toString()));
     const delivered = { at, path: request.url ?? '', headers: request.headers, body, event };
     received.push(delivered);
-    respond(response, delivered, received.length, request);
+    respond(response, delivered, received.length);
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   return {

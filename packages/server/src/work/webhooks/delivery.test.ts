@@ -74,7 +74,7 @@ async function setUp(options: Partial<DeliveryOptions> = {}) {
     endpoints,
     dispatcher,
     assetsUrl: () => 'https://cdn.example.com',
-    retryDelays: [0, 0],
+    retryDelays: [0, 0, 0, 0, 0],
     pingDelay: 60,
     log: silent,
     onOutcome: () => {},
@@ -92,6 +92,7 @@ const at = (now: number) => ({ now, leaseMs: 30_000, maxDelayMs: 60_000 });
 const waiting = async (db: Db) =>
   (await db.selectFrom('deliveries').select('event_id').where('state', '=', 'waiting').execute()).length;
 const nothingWaits = (db: Db) => until(async () => (await waiting(db)) === 0);
+const deadLetter = (db: Db) => until(async () => (await listDeadLetters(db))[0]);
 
 describe('a delivery', () => {
   test.each([200, 500])(
@@ -115,42 +116,49 @@ describe('a delivery', () => {
     },
   );
 
-  test('is signed over its exact bytes with the secret that is current when it is sent', async () => {
+  test('is signed over its exact bytes with the secret that is current when it is sent, and so is its retry', async () => {
     const { db, endpoints, delivery, account } = await setUp();
-    const { received, url } = await receiver();
-    const { secret: oldSecret } = await endpoints.put(account, url, 0);
+    const secrets: string[] = [];
+    const { received, url } = await receiver(async (response) => {
+      if (received.length > 1) return void response.end();
+      secrets.push((await endpoints.rotate(account))!);
+      response.writeHead(500).end();
+    });
+    await endpoints.put(account, url, 0);
     await recordPing(db, account, 0, Date.now());
-    const secret = (await endpoints.rotate(account))!;
-    expect(secret).not.toBe(oldSecret);
+    secrets.push((await endpoints.rotate(account))!);
     delivery.start();
     await nothingWaits(db);
-    const [{ headers, body, event }] = received as [Received];
-    expect(event).toMatchObject({ event: 'ping', user_id: account });
-    expect(headers['content-type']).toBe('application/json');
-    expect(headers[signatureHeader]).toBe(sign(secret, String(headers[timestampHeader]), body));
+    expect(new Set(secrets).size).toBe(2);
+    expect(received).toHaveLength(2);
+    for (const [index, { headers, body, event }] of received.entries()) {
+      expect(event).toMatchObject({ event: 'ping', user_id: account });
+      expect(headers['content-type']).toBe('application/json');
+      expect(headers[signatureHeader]).toBe(sign(secrets[index]!, String(headers[timestampHeader]), body));
+    }
   });
 
-  test('that fails is retried with the same event id and body, becomes a dead letter, and is delivered when replayed', async () => {
+  test('that fails or breaks off is retried 5 times with the same event, becomes a dead letter, and can be replayed', async () => {
     let healthy = false;
     const { db, endpoints, delivery, account } = await setUp();
-    const { received, url } = await receiver((response) => response.writeHead(healthy ? 204 : 500).end());
+    const { received, url } = await receiver((response) => {
+      if (received.length === 1) response.destroy();
+      else response.writeHead(healthy ? 204 : 500).end();
+    });
     await endpoints.put(account, url, 0);
     await recordPing(db, account, 0, Date.now());
     delivery.start();
-    const [dead] = await until(async () => {
-      const letters = await listDeadLetters(db);
-      return letters.length > 0 && letters;
-    });
-    expect(received).toHaveLength(3);
+    const dead = await deadLetter(db);
+    expect(received).toHaveLength(6);
     expect(new Set(received.map(({ body }) => body.toString())).size).toBe(1);
-    expect(dead).toMatchObject({ attempts: 3, failure: 'HTTP 500' });
+    expect(dead).toMatchObject({ attempts: 6, failure: 'HTTP 500' });
 
     healthy = true;
-    expect(await replayDeadLetters(db, { eventId: dead!.event_id }, Date.now())).toBe(1);
+    expect(await replayDeadLetters(db, { eventId: dead.event_id }, Date.now())).toBe(1);
     delivery.wake();
     await nothingWaits(db);
     expect(await listDeadLetters(db)).toEqual([]);
-    expect(received.at(-1)?.event.event_id).toBe(dead!.event_id);
+    expect(received.at(-1)?.event.event_id).toBe(dead.event_id);
   });
 
   test('does not follow a redirect, which counts as a failure', async () => {
@@ -159,7 +167,7 @@ describe('a delivery', () => {
     await endpoints.put(account, url, 0);
     await recordPing(db, account, 0, Date.now());
     delivery.start();
-    await until(async () => (await listDeadLetters(db)).length === 1);
+    await deadLetter(db);
     expect(received.map(({ path }) => path)).toEqual(['/hook']);
   });
 
@@ -171,11 +179,7 @@ describe('a delivery', () => {
     await endpoints.put(account, url, 0);
     await recordPing(db, account, 0, Date.now());
     delivery.start();
-    const [dead] = await until(async () => {
-      const letters = await listDeadLetters(db);
-      return letters.length > 0 && letters;
-    });
-    expect(dead?.failure).toContain('not a public address');
+    expect((await deadLetter(db)).failure).toContain('not a public address');
     expect(received).toEqual([]);
   });
 
@@ -455,7 +459,7 @@ describe('an endpoint that fails', () => {
 
   test('for a day gets one event after each pause, shows both times, and gets all once it works again', async () => {
     let works = false;
-    const { db, endpoints, delivery, account } = await setUp({ retryDelays: [0, 0, 0, 0, 0] });
+    const { db, endpoints, delivery, account } = await setUp();
     const { received, url } = await receiver((response) => response.writeHead(works ? 200 : 500).end());
     const prompt = await receiver();
     const other = await newAccount(db, 'other');
