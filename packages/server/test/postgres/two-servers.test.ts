@@ -1,10 +1,8 @@
 // Several servers use one database. SQLite has only one writer; PostgreSQL needs locks for the same guarantees.
 
-import { CreateJobResponse, ListJobsResponse, Task, type TaskUpdatedEvent, WebhookEndpoint } from '@gen3d/schema';
+import { CreateJobResponse, ListJobsResponse, WebhookEndpoint } from '@gen3d/schema';
 import { sql } from 'kysely';
-import pino from 'pino';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { guardedAgent } from '../../src/base/net/guarded-agent.js';
 import { KeyRing } from '../../src/base/server-key.js';
 import { withSharedTables } from '../../src/cluster/postgres/shared-tables.js';
 import { loadConfig } from '../../src/config.js';
@@ -13,15 +11,12 @@ import { type Db, kindOf } from '../../src/data/db/database.js';
 import { currentTime } from '../../src/data/db/time.js';
 import { transaction } from '../../src/data/db/transaction.js';
 import { claim } from '../../src/data/jobs/claim.js';
-import { advance, cancel, LeaseLostError, maxAttempts, reap } from '../../src/data/jobs/lifecycle.js';
+import { advance, cancel, LeaseLostError } from '../../src/data/jobs/lifecycle.js';
 import { Endpoints, SecretBox } from '../../src/data/webhooks/endpoints.js';
 import { recordTaskUpdated } from '../../src/data/webhooks/events.js';
 import { openAdmin, worker } from '../../src/index.js';
-import { Delivery } from '../../src/work/webhooks/delivery.js';
-import { asDataUri, ballPhoto } from '../ball-photo.js';
 import { photoJob } from '../contract/kit.js';
 import {
-  ConcurrencyMeter,
   callServer,
   eventsOf,
   newAccount,
@@ -29,7 +24,6 @@ import {
   newJob,
   newPostgresDatabase,
   silent,
-  site,
   smallModels,
   startServer,
   type TestServer,
@@ -38,7 +32,6 @@ import {
   withEndpoint,
 } from '../kit.js';
 import { openDatabase } from '../open-database.js';
-import { bucketName, sharedS3 } from '../s3/kit.js';
 
 const leaseMs = 30_000;
 
@@ -158,17 +151,6 @@ describe('the server key', () => {
   });
 });
 
-test('twenty requests with one idempotency key to two servers create one job', async () => {
-  const { one, other } = await twoServers();
-  const body = photoJob({ idempotency_key: 'order-1' });
-  const answers = await Promise.all(
-    Array.from({ length: 20 }, (_, i) => (i % 2 ? one : other)('POST', '/v1/jobs', body)),
-  );
-  expect(answers.map(({ status }) => status)).toEqual(Array(20).fill(202));
-  expect(new Set(answers.map((answer) => CreateJobResponse.parse(answer.body).job_id)).size).toBe(1);
-  expect(ListJobsResponse.parse((await other('GET', '/v1/jobs')).body).jobs).toHaveLength(1);
-});
-
 test('two servers share one rate bucket', async () => {
   const { one, other } = await twoServers({ rateLimit: '1:10' });
   const started = performance.now();
@@ -272,31 +254,6 @@ test('the deletions of an account use one connection, while another account dele
   expect(await removed).toEqual([204, 204, 204, 204]);
 });
 
-test('servers that reap concurrently fail each job once', async () => {
-  const { one, other } = await twoPools();
-  const account = await newAccount(one);
-  await withEndpoint(one, account);
-  for (let i = 0; i < 30; i++) await newJob(one, account, { attempt: maxAttempts });
-  const counts = await Promise.all([one, other, one, other].map((db) => reap(db, currentTime(db))));
-  expect(counts.reduce((sum, count) => sum + count)).toBe(30);
-  expect(await eventsOf(one, account)).toHaveLength(30);
-});
-
-test('runners on two machines that claim concurrently get different jobs', async () => {
-  const { one, other } = await twoPools();
-  const account = await newAccount(one);
-  for (let i = 0; i < 10; i++) await newJob(one, account);
-  const claims = await Promise.all(
-    Array.from({ length: 16 }, (_, i) => {
-      const db = i % 2 ? one : other;
-      return claim(db, { runner: `${i}`, now: currentTime(db), leaseMs });
-    }),
-  );
-  const ids = claims.flatMap((job) => job?.id ?? []);
-  expect(ids).toHaveLength(10);
-  expect(new Set(ids).size).toBe(10);
-});
-
 test('deleting the endpoint drops the event that another server is recording', async () => {
   const { one, other } = await twoPools();
   const account = await newAccount(one);
@@ -311,59 +268,6 @@ test('deleting the endpoint drops the event that another server is recording', a
   });
   await removed;
   expect(await eventsOf(one, account)).toEqual([]);
-});
-
-test('the events of a job arrive in order, even if different servers deliver them', async () => {
-  const { one, other } = await twoPools();
-  const account = await newAccount(one);
-  const received: number[] = [];
-  const concurrency = new ConcurrencyMeter();
-  const url = await site(async (request, response) => {
-    concurrency.begin();
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk as Buffer);
-    received.push((JSON.parse(Buffer.concat(chunks).toString()) as TaskUpdatedEvent).progress);
-    // On a fast machine, one server may make every delivery. The one with more stops, and the other continues.
-    if (received.length === 12) void deliveries[delivered[0]! > delivered[1]! ? 0 : 1]!.stop();
-    // Slow enough for the other server to start the next delivery, unless it waits for this one.
-    setTimeout(() => {
-      concurrency.end();
-      response.end();
-    }, 30);
-  });
-  const dispatcher = guardedAgent({ allowPrivateNetwork: true, connectTimeoutMs: 10_000 });
-  const box = new SecretBox(new KeyRing([Buffer.alloc(32)]));
-  await new Endpoints(one, box).put(account, url, 0);
-  const delivered = [0, 0];
-  const deliveries = [one, other].map(
-    (db, index) =>
-      new Delivery({
-        db,
-        endpoints: new Endpoints(db, box),
-        dispatcher,
-        assetsUrl: () => '',
-        retryDelays: [],
-        pingDelay: 0,
-        log: silent,
-        onOutcome: () => delivered[index]!++,
-      }),
-  );
-  onTestFinished(async () => {
-    for (const delivery of deliveries) await delivery.stop();
-    await dispatcher.destroy();
-  });
-  await newJob(one, account);
-  const { lease } = (await claim(one, { runner: 'a', now: currentTime(one), leaseMs }))!;
-  for (const delivery of deliveries) await delivery.start();
-  const progresses = Array.from({ length: 25 }, (_, i) => 30 + i);
-  for (const progress of progresses.slice(1)) {
-    await advance(progress % 2 ? one : other, lease, { status: 'IN_PROGRESS', progress }, currentTime(one));
-    for (const delivery of deliveries) delivery.wake();
-  }
-  await until(async () => received.length >= progresses.length, 50_000);
-  expect(received).toEqual(progresses);
-  expect(concurrency.max).toBe(1);
-  expect(Math.min(...delivered)).toBeGreaterThan(0);
 });
 
 test('the balance contains all entries that two servers add concurrently', async () => {
@@ -389,31 +293,4 @@ test('a transaction that was aborted because of a deadlock is repeated', async (
   await Promise.all([swap(one, a, b), swap(other, b, a)]);
   expect(met).toBe(3);
   for (const account of [a, b]) expect(await balanceOf(one, account)).toBe(10_000_002);
-});
-
-const s3 = sharedS3();
-
-test('a worker that shares only the database and the bucket with the server makes a model of an inline image', async () => {
-  const database = await newPostgresDatabase();
-  const shared = { database, assets: `s3://${bucketName}/elsewhere`, s3Endpoint: s3.endpoint() };
-  const server = await startServer({ ...shared, dataDir: temporaryFolder(), workers: 0 });
-  // Without a warning that this machine has no sandbox.
-  const settings = { workers: 1, dataDir: temporaryFolder(), decoderSandbox: 'off' };
-  const elsewhere = { ...shared, ...smallModels, ...settings };
-  const logged: string[] = [];
-  const log = pino({ level: 'warn' }, { write: (line) => void logged.push(line) });
-  const { close } = await worker(loadConfig({}, {}, elsewhere), { log });
-  let closed: Promise<void> | undefined;
-  const closeOnce = () => (closed ??= close());
-  onTestFinished(closeOnce);
-  const photo = { type: 'image-to-3d', input: { image_urls: [asDataUri(ballPhoto())] } };
-  const { job_id } = CreateJobResponse.parse((await server.call('POST', '/v1/jobs', photo)).body);
-  const task = await until(async () => {
-    const task = Task.parse((await server.call('GET', `/v1/jobs/${job_id}`)).body);
-    return task.finished_at !== null && task;
-  }, 50_000);
-  expect(task.status).toBe('SUCCEEDED');
-  expect((await fetch(task.model_urls!.glb)).headers.get('content-type')).toBe('model/gltf-binary');
-  await closeOnce();
-  expect(logged).toEqual([]);
 });
