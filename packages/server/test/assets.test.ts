@@ -46,11 +46,6 @@ describe('an asset', () => {
     expect(await part.text()).toBe('model');
     expect((await get(keys.modelKey, { range: 'bytes=99-' })).status).toBe(416);
   });
-
-  test('has a name that cannot be guessed from its job', async () => {
-    const { keys } = await withAsset();
-    expect(keys.modelKey).toMatch(/^01ARZ3NDEKTSV4RRFFQ69G5FAV\/[\w-]{22}\/model\.glb$/);
-  });
 });
 
 test('folders, partly written files, and paths outside the folder are 404', async () => {

@@ -82,6 +82,7 @@ test('only its owner can read the server key, and the database contains no secre
   const database = readFileSync(join(dataDir, 'gen3d.sqlite'), 'latin1');
   expect(database).toContain('https://example.com/hook');
   expect(database).not.toContain((body as { secret: string }).secret);
+  expect(database).not.toContain(server.apiKey.slice('gen3d_'.length));
 });
 
 test('a port in use stops the start before the first key is created', async () => {
@@ -101,9 +102,8 @@ test('several processes can open a new data directory concurrently', { tags: 'sl
   const here = fileURLToPath(new URL('..', import.meta.url));
   const open = (name: string) =>
     promisify(execFile)(process.execPath, ['--input-type=module', '-e', script(name)], { cwd: here });
-  await Promise.all(['one', 'two', 'three'].map(open));
-  const admin = await openAdmin(loadConfig({ dataDir }, {}));
-  expect(await admin.listAccounts()).toHaveLength(3);
+  const [admin] = await Promise.all([openAdmin(loadConfig({ dataDir }, {})), ...['one', 'two'].map(open)]);
+  expect(await admin.listAccounts()).toHaveLength(2);
   await admin.close();
 });
 

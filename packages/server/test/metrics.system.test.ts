@@ -94,29 +94,6 @@ describe('a server with a runner', () => {
     expect(size).toBeGreaterThanOrEqual(free!);
   });
 
-  test('counts requests by route and status, and no value of a request makes a series', async () => {
-    const before = await read();
-    const id = newUlid();
-    expect((await server.call('GET', `/v1/jobs/${id}`)).status).toBe(404);
-    expect((await server.call('GET', `/v1/${id}/nothing`)).status).toBe(404);
-    expect((await server.call('POST', '/V1/Jobs/', {})).status).toBe(400);
-    expect((await server.call('GET', '/v1/balance')).status).toBe(200);
-    const requests = (method: string, route: string, status: number) =>
-      `gen3d_http_request_duration_seconds_count{method="${method}",route="${route}",status="${status}"}`;
-    const metrics = await grown(before, {
-      [requests('GET', '/v1/jobs/:id', 404)]: 1,
-      [requests('GET', 'other', 404)]: 1,
-      [requests('POST', '/v1/jobs', 400)]: 1,
-      [requests('GET', '/v1/balance', 200)]: 1,
-    });
-    const { id: account } = await db
-      .selectFrom('accounts')
-      .select('id')
-      .where('sandbox', '=', 0)
-      .executeTakeFirstOrThrow();
-    for (const value of [id, account]) expect(metrics).not.toContain(value);
-  });
-
   test('counts a job with its wait, its inference and its stages', async () => {
     const before = await read();
     const id = await finished(photo);

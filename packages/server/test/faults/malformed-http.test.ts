@@ -48,8 +48,3 @@ test.each([
 ])('%s still gets 403 without a key', async (_what, bytes) => {
   expect(await exchange(await startServer(), bytes)).toEqual({ status: 403, body: forbiddenBody });
 });
-
-test('a whole URL of another host as the path gets 421, like a wrong Host', async () => {
-  const { status } = await exchange(await startServer(), `GET http://a/v1/jobs HTTP/1.1\r\n${host}\r\n`);
-  expect(status).toBe(421);
-});

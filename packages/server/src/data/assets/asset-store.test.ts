@@ -141,17 +141,6 @@ describe.each([
       expect(await Promise.all([running, old].map(({ modelKey }) => has(modelKey)))).toEqual([true, true]);
       expect(await unsettled()).toHaveLength(1);
     });
-
-    test('does nothing in an empty store', async () => {
-      await emptyStore().store.sweep(later(), async () => undefined);
-    });
-
-    test('settles more than one page', async () => {
-      const { store, unsettled } = emptyStore();
-      for (let i = 0; i < 5; i++) await store.put(newUlid(), model, thumbnail);
-      await store.sweep(later(), async () => ({ finished: true, modelKey: null }));
-      expect(await unsettled()).toEqual([]);
-    });
   });
 });
 

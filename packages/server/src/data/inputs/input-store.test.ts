@@ -69,15 +69,6 @@ describe.each([
     expect(await stored()).toEqual(['job2.left']);
   });
 
-  test('erasing a job’s image leaves those of others', async () => {
-    const { inputs, stored } = emptyStore();
-    await inputs.put('job', 'front', image);
-    await inputs.put('job2', 'front', image);
-    await inputs.erase('job');
-    await inputs.erase('job');
-    expect(await stored()).toEqual(['job2']);
-  });
-
   test('a copy of an image is independent of the original, and as young as it is', async () => {
     const { inputs, stored } = emptyStore();
     await inputs.put('job', 'front', image);

@@ -1,11 +1,10 @@
 import { EventEmitter, once } from 'node:events';
 import { connect } from 'node:net';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { publicTestKey } from '@gen3d/schema';
 import type { Response } from 'express';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { photoJob } from '../../../test/contract/kit.js';
-import { ConcurrencyMeter, startServer, type TestServer, until } from '../../../test/kit.js';
+import { startServer, type TestServer, until } from '../../../test/kit.js';
 import { Shares } from '../../base/shares.js';
 import { openAdmin } from '../../index.js';
 import { createShares, inTurn } from './shares.js';
@@ -13,24 +12,6 @@ import { createShares, inTurn } from './shares.js';
 /** An open response. */
 const response = () =>
   Object.assign(new EventEmitter(), { closed: false, req: {} }) as unknown as Response & EventEmitter;
-
-test('with two shares, an account has one and waits for it, and another account does not wait', async () => {
-  const shares = new Shares({ total: 2, perHolder: 1 });
-  const [ofA, ofAll] = [new ConcurrencyMeter(), new ConcurrencyMeter()];
-  const ended: string[] = [];
-  const work = (account: string) =>
-    inTurn(shares, account, response(), async () => {
-      ofAll.begin();
-      if (account === 'a') ofA.begin();
-      await nextTurn();
-      if (account === 'a') ofA.end();
-      ofAll.end();
-      ended.push(account);
-    });
-  await Promise.all([...Array.from({ length: 20 }, () => work('a')), work('b')]);
-  expect([ofA.max, ofAll.max]).toEqual([1, 2]);
-  expect(ended.indexOf('b')).toBeLessThan(2);
-});
 
 test('lists that block the event loop leave a part of it to others, however many accounts have some', async () => {
   const shares = new Shares({ total: 2, perHolder: 1 });
@@ -135,7 +116,7 @@ test('110 sign-ins that never arrive from the address of a member do not affect 
   await until(async () => (await signInNow()).status === 200);
 });
 
-test('seven members behind one address read 16 event streams each, and are served besides', async () => {
+test('seven members behind one address read 16 event streams each, and are served', { tags: 'slow' }, async () => {
   const server = await startServer();
   const admin = await openAdmin(server.config);
   onTestFinished(() => admin.close());
