@@ -51,13 +51,6 @@ describe('an error response', () => {
     expect(error).toMatchObject({ status: 403, code: 'forbidden' });
   });
 
-  test("a proxy's 502 page is a ServerError", async () => {
-    server.use(http.get(job, () => new HttpResponse('<html>Bad Gateway</html>', { status: 502 })));
-    const error = await gen3d.jobs.retrieve(jobId).catch((thrown: unknown) => thrown);
-    expect(error).toBeInstanceOf(ServerError);
-    expect(error).toMatchObject({ status: 502 });
-  });
-
   test('a 404 from another kind of server suggests checking the base URL', async () => {
     expect(await errorOf(404, { detail: 'no such page' })).toMatchObject({
       name: 'NotFoundError',

@@ -8,7 +8,6 @@ import { createLog, loadConfig, type Server, serve } from '../../server/dist/ind
 import {
   AuthenticationError,
   Gen3d,
-  InvalidRequestError,
   NotConfiguredError,
   NotFoundError,
   publicTestKey,
@@ -59,40 +58,23 @@ test('the test key accepts a photo that is larger than its limit for a request',
   expect({ status, hasModel: model_urls !== undefined }).toEqual({ status: 'SUCCEEDED', hasModel: true });
 });
 
-describe('one job is created', () => {
-  test('although all responses but the last are lost', async () => {
-    const before = (await jobsOf(gen3d)).length;
-    let responses = 0;
-    const losing = new Gen3d({
-      apiKey,
-      baseUrl: server.url,
-      fetch: async (input, init) => {
-        const response = await fetch(input, init);
-        if (++responses > 2) return response;
-        throw new TypeError('the connection broke after the server processed the request');
-      },
-    });
-    const { job_id } = await losing.jobs.create({ image: jpeg });
-    expect(responses).toBe(3);
-    const after = await jobsOf(gen3d);
-    expect(after).toHaveLength(before + 1);
-    expect(after[0]).toMatchObject({ task_id: job_id, status: 'PENDING' });
+test('one job is created although all responses but the last are lost', async () => {
+  const before = (await jobsOf(gen3d)).length;
+  let responses = 0;
+  const losing = new Gen3d({
+    apiKey,
+    baseUrl: server.url,
+    fetch: async (input, init) => {
+      const response = await fetch(input, init);
+      if (++responses > 2) return response;
+      throw new TypeError('the connection broke after the server processed the request');
+    },
   });
-
-  test('by 20 concurrent calls with the same idempotency key', async () => {
-    const before = (await jobsOf(gen3d)).length;
-    const create = () => gen3d.jobs.create({ image: jpeg, idempotencyKey: 'order-7' });
-    const created = await Promise.all(Array.from({ length: 20 }, create));
-    expect(new Set(created.map(({ job_id }) => job_id)).size).toBe(1);
-    expect(await jobsOf(gen3d)).toHaveLength(before + 1);
-  });
-});
-
-test('list returns every job once, newest first, across pages', async () => {
-  for (let n = 0; n < 5; n += 1) await gen3d.jobs.create({ image: jpeg });
-  const ids = (await jobsOf(gen3d)).map(({ task_id }) => task_id);
-  expect(ids.length).toBeGreaterThanOrEqual(5);
-  expect(ids).toEqual([...new Set(ids)].sort().reverse());
+  const { job_id } = await losing.jobs.create({ image: jpeg });
+  expect(responses).toBe(3);
+  const after = await jobsOf(gen3d);
+  expect(after).toHaveLength(before + 1);
+  expect(after[0]).toMatchObject({ task_id: job_id, status: 'PENDING' });
 });
 
 test('sampler settings are checked before anything is sent', async () => {
@@ -170,14 +152,5 @@ describe('the server rejects', () => {
     for (const id of [jobId, job_id, '../balance']) {
       await expect(gen3d.jobs.retrieve(id)).rejects.toBeInstanceOf(NotFoundError);
     }
-  });
-
-  test('a cursor that it did not issue', async () => {
-    const error = await gen3d.jobs
-      .list({ cursor: 'made-up' })
-      .page()
-      .catch((thrown: unknown) => thrown);
-    expect(error).toBeInstanceOf(InvalidRequestError);
-    expect(error).toMatchObject({ code: 'invalid_cursor', status: 400, requestId: expect.any(String) });
   });
 });

@@ -138,10 +138,3 @@ test.each([Number.NaN, '5000', null])('a timeoutMs that is not a number is refus
   const error = await errorOf(gen3d.jobs.wait(jobId, { timeoutMs: value as number }));
   expect(error).toEqual(new TypeError(`timeoutMs must be a number of milliseconds, not ${value}`));
 });
-
-test('an aborted signal rejects with its reason, despite a timeoutMs', async () => {
-  const gen3d = await clientOf(silent);
-  const reason = new Error('the user left');
-  const call = gen3d.balance.retrieve({ signal: AbortSignal.abort(reason), timeoutMs: 60_000 });
-  await expect(call).rejects.toBe(reason);
-});

@@ -143,11 +143,6 @@ describe('the pause between two requests', () => {
     expect(pollDelayMs(3_600_000, undefined, 1)).toBeCloseTo(5000);
   });
 
-  test('is at least Retry-After', () => {
-    expect(pollDelayMs(0, 2000, 0)).toBe(2000);
-    expect(pollDelayMs(0, 30_000, 0)).toBe(30_000);
-  });
-
   test('varies by up to 20 %', () => {
     expect(pollDelayMs(5000, undefined, 1)).toBeCloseTo(2400);
   });

@@ -66,12 +66,6 @@ describe('accepted', () => {
     for (const { image } of decoded) expect(Buffer.from(image.data).equals(decoded[0]!.image.data)).toBe(true);
   });
 
-  test('a 16-bit PNG becomes 8-bit, by its high bytes', async () => {
-    const bytes = await halves().toColorspace('rgb16').png().toBuffer();
-    expect((await sharp(bytes).metadata()).depth).toBe('ushort');
-    expectHalves((await decode(bytes)).image);
-  });
-
   describe('a PNG of linear light', () => {
     /** The PNG with a chunk between its header and the rest. */
     const withChunk = (png: Buffer, type: string, data: Uint8Array) => {
@@ -134,21 +128,6 @@ describe('accepted', () => {
     }
   });
 
-  test('a gray image becomes three equal channels', async () => {
-    const gray = sharp(new Uint8Array(32 * 32).fill(90), { raw: { width: 32, height: 32, channels: 1 } });
-    const { image } = await decode(await gray.toColorspace('b-w').png().toBuffer());
-    expect(pixel(image, 5, 5)).toEqual([90, 90, 90, 255]);
-  });
-
-  test('an embedded wide-gamut profile is converted, not ignored', async () => {
-    const green = sharp({ create: { width: 32, height: 32, channels: 3, background: { r: 60, g: 160, b: 60 } } });
-    const { image } = await decode(await green.withIccProfile('p3').png().toBuffer());
-    // The file has other values, for the same color in P3. Decoding restores the sRGB values.
-    for (const [channel, expected] of [60, 160, 60].entries()) {
-      expect(Math.abs(pixel(image, 9, 9)[channel]! - expected)).toBeLessThanOrEqual(3);
-    }
-  });
-
   test('an animation becomes its first frame', async () => {
     const frames = [halves(), halves().rotate(180)].map((frame) => frame.png().toBuffer());
     const animated = await sharp(await Promise.all(frames), { join: { animated: true } })
@@ -193,38 +172,22 @@ describe('refused', () => {
     await expect(decode(bytes, { maxBytes: bytes.length })).resolves.toBeDefined();
   });
 
-  test('26 MiB are image_too_large by default', async () => {
-    await expect(decode(new Uint8Array(26 * 1024 * 1024))).rejects.toMatchObject({ code: 'image_too_large' });
-  });
-
   test.each(['png', 'jpeg', 'webp', 'gif', 'avif'] as const)('a %s cut short is image_invalid', async (format) => {
     const bytes = await noise().toFormat(format).toBuffer();
     const short = bytes.subarray(0, Math.floor(bytes.length * 0.6));
     await expect(decode(short)).rejects.toMatchObject({ code: 'image_invalid' });
   });
 
-  test('an SVG is image_invalid and named', async () => {
-    const svg =
-      '<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg" width="64" height="64"><rect width="64" height="64"/></svg>';
-    await expect(decode(Buffer.from(svg))).rejects.toMatchObject({
-      code: 'image_invalid',
-      message: expect.stringContaining('SVG'),
-    });
-  });
-
-  test('a TIFF is image_invalid and named', async () => {
-    await expect(decode(await halves().tiff().toBuffer())).rejects.toMatchObject({
-      code: 'image_invalid',
-      message: expect.stringContaining('TIFF'),
-    });
-  });
-
-  test('a HEIC photo, as some phones save them, is image_invalid and named', async () => {
-    const heic = Buffer.from('\0\0\0\x18ftypheic\0\0\0\0mif1heic', 'latin1');
-    await expect(decode(heic)).rejects.toMatchObject({
-      code: 'image_invalid',
-      message: expect.stringContaining('HEIC'),
-    });
+  test('an SVG, a TIFF, and a HEIC photo, as some phones save them, are image_invalid and named', async () => {
+    const svg = '<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg" width="64" height="64"/>';
+    for (const [name, bytes] of [
+      ['SVG', Buffer.from(svg)],
+      ['TIFF', await halves().tiff().toBuffer()],
+      ['HEIC', Buffer.from('\0\0\0\x18ftypheic\0\0\0\0mif1heic', 'latin1')],
+    ] as const) {
+      const refusal = { code: 'image_invalid', message: expect.stringContaining(name) };
+      await expect(decode(bytes)).rejects.toMatchObject(refusal);
+    }
   });
 
   test.each([
