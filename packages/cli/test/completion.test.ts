@@ -67,31 +67,37 @@ const isInstalled = (shell: string) => {
 /** The scripts run `gen3d`, which is a function of the shells here. */
 const command = `'${process.execPath}' '${bin}'`;
 
-/** The command line up to the cursor, the required completions, and the forbidden ones. */
+/** The words up to the cursor, the required completions, and the forbidden ones. `:0` offers files, `:16` folders. */
 const cases: [string, string, string[], string[]][] = [
-  ['commands', 'gen3d ', ['create', 'watch', 'completion'], ['account']],
+  ['commands', '', ['create', 'watch', 'completion'], ['account']],
+  ['options', 'create --', ['--wait', '--open', '--api-key'], ['--status']],
+  ['subcommands', 'admin account ', ['create', 'credit'], ['serve']],
+  ['options of a subcommand with the name of another command', 'admin account create x --', ['--balance'], ['--wait']],
+  ['server settings', 'serve --a', ['--allow-private-network', '--assets-url'], ['--wait']],
+  ['values of an option', 'list --status ', ['FAILED', 'CANCELED'], ['create']],
+  ['commands after an option with a value', '--base-url list mod', ['models'], []],
+  ['output files', 'create x.png --wait -o my', [':0'], []],
+  ['models to convert', 'convert my', [':0'], []],
+  ['bundles to verify', 'models verify gen', ['gen3d-base'], []],
+  ['bundles', 'serve --bundle ', ['gen3d-base', 'inflate', 'triposr'], [':0']],
+  ['bundles to use', 'models use gen', ['gen3d-base'], []],
+  ['shells', 'completion ', ['bash', 'zsh', 'fish'], [':0']],
+  ['arguments of help', 'help cre', ['create'], [':0']],
+];
+
+test.each(cases)('completes %s', async (_, line, required, forbidden) => {
+  const { stdout } = await gen3d(['complete', '--', ...line.split(' ')]);
+  const completions = stdout.split('\n').map((offered) => offered.split('\t')[0]);
+  expect(completions).toEqual(expect.arrayContaining(required));
+  for (const word of forbidden) expect(completions).not.toContain(word);
+});
+
+/** What the scripts of the shells do: the command line up to the cursor, the required completions, and the forbidden ones. */
+const casesOfShells: typeof cases = [
   ['commands with a prefix', 'gen3d do', ['download', 'doctor'], ['create']],
-  ['options', 'gen3d create --', ['--wait', '--open', '--api-key'], ['--status']],
-  ['subcommands', 'gen3d admin account ', ['create', 'credit'], ['serve']],
-  [
-    'options of a subcommand with the name of another command',
-    'gen3d admin account create x --',
-    ['--balance'],
-    ['--wait'],
-  ],
-  ['server settings', 'gen3d serve --a', ['--allow-private-network', '--assets-url'], ['--wait']],
-  ['values of an option', 'gen3d list --status ', ['FAILED', 'CANCELED'], ['create']],
   ['values after =', 'gen3d list --status=FA', ['FAILED'], ['CANCELED']],
-  ['commands after an option with a value', 'gen3d --base-url list mod', ['models'], []],
   ['folders', 'gen3d serve --data-dir data', ['data-of-mine'], ['my cup.png']],
   ['photos', 'gen3d create my', ['my cup.png'], []],
-  ['output files', 'gen3d create x.png --wait -o my', ['my cup.png'], []],
-  ['models to convert', 'gen3d convert my', ['my cup.png'], []],
-  ['bundles to verify', 'gen3d models verify gen', ['gen3d-base'], []],
-  ['bundles', 'gen3d serve --bundle ', ['gen3d-base', 'inflate', 'triposr'], ['my cup.png']],
-  ['bundles to use', 'gen3d models use gen', ['gen3d-base'], []],
-  ['shells', 'gen3d completion ', ['bash', 'zsh', 'fish'], ['my cup.png']],
-  ['arguments of help', 'gen3d help cre', ['create'], ['my cup.png']],
 ];
 
 const complete: Record<string, (line: string) => Promise<string[]>> = {
@@ -157,7 +163,7 @@ test.skipIf(!isInstalled('bash'))('bash does not evaluate the words before the c
 });
 
 describe.each(['bash', 'zsh', 'fish'])('%s', (shell) => {
-  test.skipIf(!isInstalled(shell)).each(cases)('completes %s', async (_, line, required, forbidden) => {
+  test.skipIf(!isInstalled(shell)).each(casesOfShells)('completes %s', async (_, line, required, forbidden) => {
     const completions = (await complete[shell]!(line)).map(plain);
     expect(completions).toEqual(expect.arrayContaining(required));
     for (const word of forbidden) expect(completions).not.toContain(word);

@@ -1,13 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:http';
-import { type AddressInfo, connect } from 'node:net';
+import { connect } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { publicTestKey, signWebhook } from '@gen3d/sdk';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { launchChromium } from '../../../scripts/chromium.mjs';
-import { discPng, outputMatching, result, testFolder } from './run.js';
+import { discPng, outputMatching, result, site, testFolder } from './run.js';
 
 const { path, run, serve } = testFolder();
 const example = (name: string) => fileURLToPath(new URL(`../../../examples/${name}`, import.meta.url));
@@ -143,14 +142,10 @@ test('browser-upload survives malformed requests', async () => {
 
 test('curl.sh fails if the response has no job id', async () => {
   // Responds as gen3d does to a request without an id: with the list of jobs.
-  const otherServer = createServer((_, response) => {
+  const other = await site((_, response) => {
     response.end(JSON.stringify({ jobs: [{ status: 'SUCCEEDED', model_urls: { glb: `${server.url}/healthz` } }] }));
   });
-  await new Promise<void>((resolve) => otherServer.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => void otherServer.close());
-  const { port } = otherServer.address() as AddressInfo;
-  const otherEnv = { ...env, GEN3D_BASE_URL: `http://127.0.0.1:${port}` };
-  const { code, stderr } = await run(example('curl.sh'), ['cup.png', 'no.glb'], otherEnv);
+  const { code, stderr } = await run(example('curl.sh'), ['cup.png', 'no.glb'], { ...env, ...other.env });
   expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('is not a gen3d server') });
   expect(existsSync(path('no.glb'))).toBe(false);
 });

@@ -1,12 +1,10 @@
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, truncate, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { warningMessages } from '@gen3d/schema/rules';
 import sharp from 'sharp';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { bin, discPng, testFolder } from './run.js';
+import { bin, discPng, site, testFolder } from './run.js';
 
 // End to end: command line, SDK, HTTP, SQLite, runner and engine. `inflate` and transparent photos keep it fast.
 const { gen3d, path, run, serve } = testFolder();
@@ -90,21 +88,15 @@ describe('create --wait', () => {
   });
 
   test('explains a URL of this machine that cannot be fetched', async () => {
-    const shop = createServer((_, response) => response.writeHead(404).end());
-    await new Promise<void>((resolve) => shop.listen(0, '127.0.0.1', resolve));
-    const { port } = shop.address() as AddressInfo;
-    expect((await gen3d(['create', `http://127.0.0.1:${port}/a.png`])).stderr).toMatch(/Cannot fetch .*status 404/);
-    await new Promise((resolve) => shop.close(resolve));
-    const { code, stderr } = await gen3d(['create', `http://127.0.0.1:${port}/a.png`]);
+    const { url } = await site((_, response) => response.writeHead(404).end());
+    expect((await gen3d(['create', `${url}/a.png`])).stderr).toMatch(/Cannot fetch .*status 404/);
+    const { code, stderr } = await gen3d(['create', 'http://127.0.0.1:1/a.png']);
     expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(/Cannot fetch .*ECONNREFUSED.*Check/) });
   });
 
   test('fetches a URL of this machine itself, and names the model after the file in it', async () => {
-    const shop = createServer((_, response) => response.end(discPng()));
-    await new Promise<void>((resolve) => shop.listen(0, '127.0.0.1', resolve));
-    const url = `http://127.0.0.1:${(shop.address() as AddressInfo).port}/shop/tea%20pot.png?size=large`;
-    const { code, stdout } = await gen3d(['create', url, '--wait']);
-    shop.close();
+    const { url } = await site((_, response) => response.end(discPng()));
+    const { code, stdout } = await gen3d(['create', `${url}/shop/tea%20pot.png?size=large`, '--wait']);
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'tea pot.glb\n' });
   });
 

@@ -1,35 +1,17 @@
 // Most tests run commands in their own process. These run the program, as a shell does.
 // @module-tag slow
 import { execFile } from 'node:child_process';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { bin, testFolder } from './run.js';
 
 const { spawned } = testFolder();
-const server = createServer((request, response) => {
-  response.writeHead(request.url?.startsWith('/other') ? 404 : 403, { 'content-type': 'application/json' });
-  response.end('{"error":{"code":"forbidden","message":"The API key is missing, wrong or revoked"}}');
-});
-let url: string;
-beforeAll(async () => {
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-});
-afterAll(() => void server.close());
-
-const key = ['--api-key', 'gen3d_key'];
-test.each<[number, string, () => string[]]>([
-  [0, 'the version', () => ['--version']],
-  [0, 'help', () => ['help', 'create']],
-  [1, 'a response that is not from gen3d', () => ['list', ...key, '--base-url', `${url}/other`]],
-  [2, 'an unknown command', () => ['craete']],
-  [2, 'a missing photo', () => ['create', 'cup.png', ...key]],
-  [3, 'a server that does not run', () => ['list', ...key, '--base-url', 'http://127.0.0.1:1']],
-  [4, 'a wrong key', () => ['list', ...key, '--base-url', url]],
+test.each<[number, string, string[]]>([
+  [0, 'help', ['help', 'create']],
+  [2, 'an unknown command', ['craete']],
+  [3, 'a server that does not run', ['list', '--api-key', 'gen3d_key', '--base-url', 'http://127.0.0.1:1']],
 ])('exits with %i for %s', async (code, _, args) => {
-  const { stdout, stderr, ...result } = await spawned(args());
+  const { stdout, stderr, ...result } = await spawned(args);
   expect(result).toEqual({ code });
   if (code === 0) expect([stdout !== '', stderr]).toEqual([true, '']);
   // Before it, a line may say that a request failed and is tried again.

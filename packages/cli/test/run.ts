@@ -1,12 +1,15 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { deflateSync } from 'node:zlib';
-import { afterAll, beforeAll } from 'vitest';
+import { afterAll, beforeAll, onTestFinished } from 'vitest';
 import { run as runHere } from '../src/program.js';
 
 export const bin = fileURLToPath(new URL('../bin/gen3d.js', import.meta.url));
@@ -134,6 +137,18 @@ function inThisProcess(
   });
   running = result.catch(() => {});
   return result;
+}
+
+/** A web server on loopback for the duration of a test, with the variables that make it the server of a command. */
+export async function site(listener?: RequestListener) {
+  const server = createServer(listener).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return { server, url, env: { GEN3D_BASE_URL: url, GEN3D_API_KEY: 'gen3d_key' } };
 }
 
 /** Collects the output of a process until it exits. */

@@ -1,16 +1,13 @@
 // @module-tag slow
-import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { chmod, readFile, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { stripVTControlCharacters } from 'node:util';
 import { publicTestKey, type Task } from '@gen3d/sdk';
-import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { jobTable } from '../src/commands/list.js';
 import { showState } from '../src/terminal/progress.js';
 import { hasScript, onTerminal } from './pseudo-terminal.js';
-import { bin, discPng, testFolder } from './run.js';
+import { bin, discPng, site, testFolder } from './run.js';
 
 const { gen3d, path, run, serve } = testFolder();
 let server: Awaited<ReturnType<typeof serve>>;
@@ -74,10 +71,8 @@ describe.skipIf(!hasScript)('create on a terminal', () => {
 
   test('says nothing of sending a file that is not a photo', async () => {
     // Slow enough for the display to show what create does meanwhile.
-    const slow = createServer((_, response) => void setTimeout(() => response.end('not a photo'), 500));
-    await once(slow.listen(0, '127.0.0.1'), 'listening');
-    onTestFinished(() => void slow.close());
-    const url = `http://127.0.0.1:${(slow.address() as AddressInfo).port}/text.jpg`;
+    const slow = await site((_, response) => void setTimeout(() => response.end('not a photo'), 500));
+    const url = `${slow.url}/text.jpg`;
     const output = await onTty(url, '--wait');
     expect(output).toContain(`error: ${url} is not a recognized image.`);
     expect(output).not.toContain('sending');
@@ -86,13 +81,11 @@ describe.skipIf(!hasScript)('create on a terminal', () => {
 
 /** Starts a server that responds to every request with this status and body. Returns the environment that selects it. */
 async function hostileServer(status: number, body: object): Promise<Record<string, string>> {
-  const hostile = createServer((_, response) => {
+  const { env } = await site((_, response) => {
     response.writeHead(status, { 'content-type': 'application/json' });
     response.end(JSON.stringify(body));
-  }).listen(0, '127.0.0.1');
-  await once(hostile, 'listening');
-  onTestFinished(() => void hostile.close());
-  return { ...testKey, GEN3D_BASE_URL: `http://127.0.0.1:${(hostile.address() as AddressInfo).port}` };
+  });
+  return { ...env, ...testKey };
 }
 
 test('what a server sends is printed without control characters', async () => {

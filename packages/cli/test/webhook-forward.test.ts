@@ -1,11 +1,10 @@
 // @module-tag slow
 import { writeFile } from 'node:fs/promises';
-import { createServer, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { RequestListener } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { expressWebhookHandler, type WebhookEvent } from '@gen3d/sdk';
-import { beforeAll, expect, onTestFinished, test } from 'vitest';
-import { discPng, outputMatching, result, testFolder } from './run.js';
+import { beforeAll, expect, test } from 'vitest';
+import { discPng, outputMatching, result, site, testFolder } from './run.js';
 
 const { gen3d, path, serve, start } = testFolder();
 
@@ -15,15 +14,7 @@ beforeAll(async () => {
   await serve('--workers', '0');
 });
 
-async function receiver(listener: RequestListener): Promise<string> {
-  const server = createServer(listener);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`;
-}
+const receiver = async (listener: RequestListener) => `${(await site(listener)).url}/hook`;
 
 /** Starts `webhook listen --forward-to`. Resolves with the printed secret. */
 async function listen(url: string, ...args: string[]) {

@@ -1,13 +1,11 @@
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { sep } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { publicTestKey, signWebhook } from '@gen3d/sdk';
 import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { hasScript, onTerminal } from './pseudo-terminal.js';
-import { bin, discPng, outputMatching, result, testFolder } from './run.js';
+import { bin, discPng, outputMatching, result, site, testFolder } from './run.js';
 
 const { gen3d, path, serve, start } = testFolder();
 const jobId = /^[0-9A-HJKMNP-TV-Z]{26}$/;
@@ -122,14 +120,11 @@ describe('these fail:', () => {
 
   test('a command for another server does not send the key, and exits with 4', async () => {
     const keys: unknown[] = [];
-    const otherServer = createServer((request, response) => {
+    const { url } = await site((request, response) => {
       keys.push(request.headers.authorization);
       response.writeHead(404).end();
     });
-    await new Promise<void>((resolve) => otherServer.listen(0, '127.0.0.1', resolve));
-    const { port } = otherServer.address() as AddressInfo;
-    const { code, stderr } = await gen3d(['list', '--base-url', `http://127.0.0.1:${port}`]);
-    otherServer.close();
+    const { code, stderr } = await gen3d(['list', '--base-url', url]);
     expect(stderr).toMatch(/No API key for .*gen3d login/);
     expect(code).toBe(4);
     expect(new Set(keys)).toEqual(new Set([undefined]));

@@ -3,12 +3,12 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdir, open, rm, symlink, writeFile } from 'node:fs/promises';
 import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { endpointHealthHeaders } from '../../schema/src/rules.js';
+import { freePort } from '../../server/test/free-port.js';
 import { isServerStarting } from '../src/connection/profile.js';
-import { bin, discPng, outputMatching, result, testFolder } from './run.js';
+import { bin, discPng, outputMatching, result, site, testFolder } from './run.js';
 
 const { gen3d, path, spawned, start } = testFolder();
 
@@ -58,12 +58,8 @@ describe('without a server', () => {
     '%s does not report a server that speaks http instead of https as unreachable',
     { tags: 'slow' },
     async (_, command) => {
-      const server = createServer((_, response) => response.end());
-      server.listen(0, '127.0.0.1');
-      await once(server, 'listening');
-      const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+      const { host } = new URL((await site((_, response) => response.end())).url);
       const { code, stderr } = await gen3d([...command, '--base-url', `https://${host}`]);
-      server.close();
       const message = `error: The server at ${host} speaks http, not https. Use http://${host} as the base URL\n`;
       expect({ code, stderr }).toEqual({ code: 3, stderr: message });
     },
@@ -105,10 +101,7 @@ test('a command waits for a server that is starting, and uses the key that the s
     const isAllowed = request.url === '/healthz' || request.headers.authorization === 'Bearer gen3d_new';
     response.writeHead(isAllowed ? 200 : 403).end(JSON.stringify({ balance_usd: 5, min_balance_usd: 1, rates: {} }));
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
+  const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
   const writeProfile = (profile: object) => writeFile(path('starting', 'profile.json'), JSON.stringify(profile));
   await mkdir(path('starting'));
@@ -160,7 +153,7 @@ test('a command does not wait for another program that has the process id of a s
 
 test('create waits for a server that is started at the same moment, and other commands do not', async () => {
   let attempts = 0;
-  const server = createServer((request, response) => {
+  const { server, env } = await site((request, response) => {
     response.writeHead(request.method === 'POST' ? 202 : 200, { 'content-type': 'application/json' });
     response.end('{"job_id":"01JAB0000000000000000000AB"}');
   });
@@ -168,39 +161,26 @@ test('create waits for a server that is started at the same moment, and other co
     attempts += 1;
     if (attempts <= 2) socket.destroy();
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  const env = { GEN3D_BASE_URL: `http://127.0.0.1:${port}`, GEN3D_API_KEY: 'gen3d_key' };
   expect(await gen3d(['list'], { env })).toMatchObject({ code: 3 });
   expect(attempts).toBe(1);
   expect(await gen3d(['create', 'cup.png'], { env })).toMatchObject({ stdout: '01JAB0000000000000000000AB\n' });
-  server.close();
 });
 
 test('Ctrl-C while a command waits for a server that does not respond exits with 130', { tags: 'slow' }, async () => {
-  const silent = createServer();
-  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
-  const { port } = silent.address() as AddressInfo;
-  const child = start(['list'], { GEN3D_BASE_URL: `http://127.0.0.1:${port}`, GEN3D_API_KEY: 'gen3d_key' });
+  const silent = await site();
+  const child = start(['list'], silent.env);
   const ended = result(child);
-  await once(silent, 'request');
+  await once(silent.server, 'request');
   child.kill('SIGINT');
   const { code, stderr } = await ended;
-  silent.close();
   expect({ code, stderr }).toEqual({ code: 130, stderr: 'Interrupted.\n' });
 });
 
 test('a redirect exits with 3 and names the URL to use', async () => {
-  const server = createServer((request, response) => {
-    response.writeHead(301, { location: `https://models.example${request.url}` }).end();
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const env = { GEN3D_BASE_URL: url, GEN3D_API_KEY: 'gen3d_key' };
+  const { url, env } = await site((request, response) =>
+    response.writeHead(301, { location: `https://models.example${request.url}` }).end(),
+  );
   const { code, stderr } = await gen3d(['list'], { env });
-  server.close();
   expect(stderr).toBe(
     `error: ${url} redirects to https://models.example. Use https://models.example as the base URL (--base-url or GEN3D_BASE_URL)\n`,
   );
@@ -209,35 +189,24 @@ test('a redirect exits with 3 and names the URL to use', async () => {
 
 test('create --height sends the size with the job, without --wait', async () => {
   const bodies: unknown[] = [];
-  const server = createServer(async (request, response) => {
+  const { env } = await site(async (request, response) => {
     if (request.method === 'POST') bodies.push(await json(request));
     response.writeHead(202, { 'content-type': 'application/json' }).end('{"job_id":"01JAB0000000000000000000AB"}');
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const env = { GEN3D_BASE_URL: url, GEN3D_API_KEY: 'gen3d_key' };
   const { code } = await gen3d(['create', 'cup.png', '--height', '8cm', '--option', 'quality=1024'], { env });
-  server.close();
   expect(code).toBe(0);
   expect(bodies).toMatchObject([{ options: { real_height: '8cm', quality: '1024' } }]);
 });
 
 test('after a failed try, a line says what the server said and when the next try is', async () => {
   const statuses = [503, 200];
-  const server = createServer((request, response) => {
+  const { env } = await site((request, response) => {
     const status = request.url === '/healthz' ? 200 : (statuses.shift() ?? 200);
     const error = { code: 'internal_error', message: 'The server has no space left; try again later' };
     const body = status === 503 ? { error } : { balance_usd: 5, min_balance_usd: 1, rates: {} };
     response.writeHead(status, { 'retry-after': '1' }).end(JSON.stringify(body));
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const { code, stderr } = await gen3d(['balance', '--json'], {
-    env: { GEN3D_BASE_URL: url, GEN3D_API_KEY: 'gen3d_key' },
-  });
-  server.close();
+  const { code, stderr } = await gen3d(['balance', '--json'], { env });
   expect({ code, stderr }).toEqual({
     code: 0,
     stderr: 'The server has no space left; try again later. Trying again in 1.0 s\n',
@@ -245,14 +214,10 @@ test('after a failed try, a line says what the server said and when the next try
 });
 
 test.each([{}, { rates: null }])('a balance without prices (%j) is reported as an invalid response', async (rates) => {
-  const server = createServer((_, response) => {
+  const { env } = await site((_, response) => {
     response.end(JSON.stringify({ balance_usd: 5, min_balance_usd: 1, ...rates }));
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const { code, stderr } = await gen3d(['balance'], { env: { GEN3D_BASE_URL: url, GEN3D_API_KEY: 'gen3d_key' } });
-  server.close();
+  const { code, stderr } = await gen3d(['balance'], { env });
   expect({ code, stderr }).toEqual({
     code: 1,
     stderr: 'error: The response does not contain a valid balance. Check that it comes from a gen3d server\n',
@@ -260,30 +225,21 @@ test.each([{}, { rates: null }])('a balance without prices (%j) is reported as a
 });
 
 test('webhook set does not suggest another way to receive events if the server refuses the host name', async () => {
-  const server = createServer((_, response) => {
+  const { env } = await site((_, response) => {
     response.writeHead(421, { 'content-type': 'application/json' });
     response.end('{"error":{"code":"invalid_request","message":"This server does not accept the host name"}}');
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const env = { GEN3D_BASE_URL: url, GEN3D_API_KEY: 'gen3d_key' };
   const { code, stderr } = await gen3d(['webhook', 'set', 'https://example.com/gen3d'], { env });
-  server.close();
   expect({ code, stderr }).toEqual({ code: 1, stderr: 'error: This server does not accept the host name\n' });
 });
 
 test('webhook listen reports an unreachable server, but not a single cut connection', { tags: 'slow' }, async () => {
   const requests: ServerResponse[] = [];
-  const server = createServer((request, response) => {
+  const { server, env } = await site((request, response) => {
     if (request.url !== '/gen3d/events') return response.end();
     requests.push(response.writeHead(200, { 'content-type': 'text/event-stream' }));
     response.write(': connected\n\n');
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const env = { GEN3D_BASE_URL: url, GEN3D_API_KEY: 'gen3d_key' };
   const child = start(['webhook', 'listen', '--forward-to', 'http://127.0.0.1:1/hook'], env);
   const ended = result(child);
   await expect.poll(() => requests.length, { timeout: 20_000 }).toBe(1);
@@ -531,15 +487,12 @@ describe('Ctrl-C while a photo is being sent', { tags: 'slow' }, () => {
   ])('%s says that there may be a job, and how to check', async (_, args) => {
     let receive = () => {};
     const received = new Promise<void>((resolve) => (receive = resolve));
-    const silent = createServer((request, response) => (request.method === 'POST' ? receive() : void response.end()));
-    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
-    const { port } = silent.address() as AddressInfo;
-    const child = start(args, { GEN3D_BASE_URL: `http://127.0.0.1:${port}`, GEN3D_API_KEY: 'gen3d_key' });
+    const { env } = await site((request, response) => (request.method === 'POST' ? receive() : void response.end()));
+    const child = start(args, env);
     const ended = result(child);
     await received;
     child.kill('SIGINT');
     const { code, stdout, stderr } = await ended;
-    silent.close();
     expect(stderr).toMatch(
       /Interrupted\. The server has not confirmed a job for cup\.png\. If there is one, `gen3d list` shows it\n$/,
     );
@@ -550,15 +503,11 @@ describe('Ctrl-C while a photo is being sent', { tags: 'slow' }, () => {
 test('webhook get says that deliveries are paused, since when they fail, and what to do', async () => {
   const health = { failing_since: '2026-01-01T00:00:00.000Z', paused_until: '2026-01-03T00:00:00.000Z' };
   const endpoint = { url: 'https://example.com/hook', secret: 'whsec_x' };
-  const api = createServer((_, response) => {
+  const { env } = await site((_, response) => {
     response.writeHead(200, endpointHealthHeaders(health)).end(JSON.stringify(endpoint));
   });
-  await new Promise<void>((resolve) => api.listen(0, '127.0.0.1', resolve));
-  const { port } = api.address() as AddressInfo;
-  const env = { GEN3D_BASE_URL: `http://127.0.0.1:${port}`, GEN3D_API_KEY: 'gen3d_key' };
   const text = await gen3d(['webhook', 'get'], { env });
   const { stdout: json } = await gen3d(['webhook', 'get', '--json'], { env });
-  api.close();
   expect(text.stderr).toContain(
     `paused until ${health.paused_until}: every delivery since ${health.failing_since} has failed`,
   );
