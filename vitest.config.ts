@@ -61,7 +61,7 @@ export default defineConfig(({ mode }) => {
           test: {
             name: 'postgres',
             provide,
-            // By default, the tests of outages and clusters run whole jobs on PostgreSQL.
+            // By default, the tests of outages, fencing and clusters run whole jobs on PostgreSQL.
             include: [...onPostgres, ...(soak ? [`${server}/test/end-to-end.system.test.ts`] : [])],
             globalSetup: `${server}/test/postgres/global-setup.ts`,
             setupFiles: `${server}/test/postgres/require-postgres.ts`,
