@@ -73,8 +73,6 @@ const bodies: Readonly<Record<string, readonly object[]>> = {
     { type: 'image-to-3d', input: { ...input, views } },
   ],
   'PUT /v1/webhook-endpoint': [{ url: 'https://example.com/gen3d' }],
-  'POST /gen3d/jobs/hide': [{ task_ids: [job] }],
-  'POST /gen3d/jobs/unhide': [{ task_ids: [job] }],
 };
 
 const finished = {

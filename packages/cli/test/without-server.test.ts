@@ -187,15 +187,15 @@ test('a redirect exits with 3 and names the URL to use', async () => {
   expect(code).toBe(3);
 });
 
-test('create --height sends the size with the job, without --wait', async () => {
+test('create --option sends the option with the job', async () => {
   const bodies: unknown[] = [];
   const { env } = await site(async (request, response) => {
     if (request.method === 'POST') bodies.push(await json(request));
     response.writeHead(202, { 'content-type': 'application/json' }).end('{"job_id":"01JAB0000000000000000000AB"}');
   });
-  const { code } = await gen3d(['create', 'cup.png', '--height', '8cm', '--option', 'quality=1024'], { env });
+  const { code } = await gen3d(['create', 'cup.png', '--option', 'quality=1024'], { env });
   expect(code).toBe(0);
-  expect(bodies).toMatchObject([{ options: { real_height: '8cm', quality: '1024' } }]);
+  expect(bodies).toMatchObject([{ options: { quality: '1024' } }]);
 });
 
 test('after a failed try, a line says what the server said and when the next try is', async () => {
@@ -297,8 +297,13 @@ describe('invalid input exits with 2 and a message, without a request:', () => {
       /pointer\.jpg is a Git LFS pointer instead of the image \(run `git lfs/,
     ],
     ['an existing model', ['create', 'bowl.png', '--wait'], /bowl\.glb already exists.*--force/],
-    ['a size without a unit', ['create', 'cup.png', '--size', '80'], /^error: --size: "80" has no unit/],
-    ['two sizes', ['create', 'cup.png', '--size', '8cm', '--width', '8cm'], /^error: Use only one of --size, --height/],
+    ['a size without a unit', ['create', 'cup.png', '--wait', '--size', '80'], /^error: --size: "80" has no unit/],
+    [
+      'two sizes',
+      ['create', 'cup.png', '--wait', '--size', '8cm', '--width', '8cm'],
+      /^error: Use only one of --size, --height/,
+    ],
+    ['a size without --wait', ['create', 'cup.png', '--size', '8cm'], /^error: --size 8cm requires --wait/],
     ['a budget without --wait', ['create', 'cup.png', '--triangles', '99'], /^error: --triangles 99 requires --wait/],
     ['-o without --wait', ['create', 'cup.png', '-o', 'x.glb'], /-o and --force require --wait/],
     [

@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import { capitalized, extent, fileSize, milliseconds, relativeTime, seconds, usd } from './format.js';
+import { capitalized, fileSize, milliseconds, relativeTime, seconds, usd } from './format.js';
 
 test.each([
   [usd(0.00123), '$0.0012'],
@@ -11,8 +11,6 @@ test.each([
   [milliseconds(1_500), '1.5 s'],
   [seconds(59.94), '59.9 s'],
   [seconds(125), '2 min 5 s'],
-  [extent([0.08, 0.05992, 0.0511]), '80 × 59.9 × 51.1 mm'],
-  [extent([1.2, 0.3, 0.001]), '1.2 × 0.3 × 0.001 m'],
   [capitalized('painting the texture'), 'Painting the texture'],
 ])('%s', (text, expected) => {
   expect(text).toBe(expected);

@@ -35,9 +35,3 @@ export const seconds = (amount: number): string =>
   amount < 60 ? `${amount.toFixed(1)} s` : `${Math.floor(amount / 60)} min ${Math.round(amount % 60)} s`;
 
 export const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
-
-/** Writes the sides of a model, in meters, as `80 × 59.9 × 51.1 mm` or, from one meter, as `1.2 × 0.9 × 0.77 m`. */
-export function extent(meters: readonly number[]): string {
-  const [unit, factor] = Math.max(...meters) < 1 ? ['mm', 1000] : ['m', 1];
-  return `${meters.map((side) => Number((side * factor).toPrecision(3))).join(' × ')} ${unit}`;
-}

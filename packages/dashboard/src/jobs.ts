@@ -1,5 +1,5 @@
 import { CreateJobResponse, type GalleryJob, type Task } from '@gen3d/schema/dashboard';
-import { type JobEstimate, limits } from '@gen3d/schema/rules';
+import type { JobEstimate } from '@gen3d/schema/rules';
 import { type Api, parseResponse } from './api.js';
 import { copyKeptPhotos, forgetPhotosOf } from './photos/kept-photos.js';
 
@@ -36,17 +36,6 @@ export const estimateOf = ({ queue_position, stage }: GalleryJob): JobEstimate =
   stage: stage ?? undefined,
 });
 
-/** How many ids one request may contain. */
-const maxIds = limits.pageSize.max;
-
-/** Hides jobs from the gallery, or shows them again. @throws {ApiError} */
-export async function setHidden(api: Api, ids: readonly string[], hidden: boolean): Promise<void> {
-  for (let start = 0; start < ids.length; start += maxIds) {
-    const body = { task_ids: ids.slice(start, start + maxIds) };
-    await api.send('POST', hidden ? '/gallery/hide' : '/gallery/unhide', body);
-  }
-}
-
 /** Cancels an unfinished job. @throws {ApiError} */
 export const cancelJob = (api: Api, id: string): Promise<unknown> => api.send('POST', `/gallery/${id}/cancel`);
 
@@ -60,15 +49,9 @@ export async function deleteJob(api: Api, id: string): Promise<void> {
   await forgetPhotosOf(id);
 }
 
-/**
- * Creates a job for another job's photos, and replaces that job in the gallery if it has no model. @throws {ApiError}
- */
-export async function retryJob(
-  api: Api,
-  { task_id: id, status }: Pick<GalleryJob, 'task_id' | 'status'>,
-): Promise<string> {
+/** Creates a job for another job's photos. Returns its id. @throws {ApiError} */
+export async function retryJob(api: Api, id: string): Promise<string> {
   const { job_id } = parseResponse(CreateJobResponse, await api.send('POST', `/gallery/${id}/retry`));
   await copyKeptPhotos(id, job_id);
-  if (status !== 'SUCCEEDED') await setHidden(api, [id], true);
   return job_id;
 }

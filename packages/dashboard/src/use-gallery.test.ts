@@ -11,19 +11,17 @@ const job = (task_id: string, change: Partial<GalleryJob> = {}): GalleryJob => (
   finished_at: null,
   label: null,
   views: [],
-  hidden: false,
   inference_seconds: null,
   work_seconds: null,
   queue_position: null,
   stage: null,
-  real_size: null,
   warnings: [],
   can_cancel: true,
   can_retry: false,
   share_path: null,
   ...change,
 });
-const counts = { in_progress: 1, done: 2, failed: 3, hidden: 4 };
+const counts = { in_progress: 1, done: 2, failed: 3 };
 const page = (ids: string, next_cursor?: string): GalleryPage => ({
   jobs: ids.split('').map((id) => job(id)),
   counts,

@@ -20,7 +20,6 @@ export type JobGroup = (typeof jobGroups)[number];
 export const GalleryJob = z.extend(Task, {
   /** Usually the photo's file name. Null for jobs that were created without one. */
   label: z.nullable(z.string()),
-  hidden: z.boolean(),
   /** Seconds of inference, on which the charge is based. Null until the job has succeeded. */
   inference_seconds: z.nullable(z.number()),
   /** Seconds of all stages, without waiting. Null until the job has succeeded. */
@@ -29,8 +28,6 @@ export const GalleryJob = z.extend(Task, {
   queue_position: z.nullable(z.number()),
   /** The current stage of inference; see `stageNames`. Null if no stage is running, or if it is not known. */
   stage: z.nullable(z.string()),
-  /** The real size that the job asked for. Null without one. */
-  real_size: z.nullable(z.object({ side: z.enum(['longest', 'height', 'width']), meters: z.number() })),
   /** The sides of its photos beside the front; see `viewSides`. Warnings say which were not used. */
   views: z.array(z.string()),
   /** What makes the model worse than it could be: codes of `warningMessages`. */
@@ -44,12 +41,7 @@ export const GalleryJob = z.extend(Task, {
 export type GalleryJob = z.infer<typeof GalleryJob>;
 
 /** Numbers of jobs that match the search. Each stops at 1,000, which means 1,000 or more. */
-export const GalleryCounts = z.object({
-  in_progress: z.number(),
-  done: z.number(),
-  failed: z.number(),
-  hidden: z.number(),
-});
+export const GalleryCounts = z.object({ in_progress: z.number(), done: z.number(), failed: z.number() });
 export type GalleryCounts = z.infer<typeof GalleryCounts>;
 
 /** `counts` is absent for the public test key. */

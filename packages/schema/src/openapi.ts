@@ -280,27 +280,6 @@ const routes: Readonly<Record<string, Operation>> = {
   },
 };
 
-const changed = response('How many jobs changed.', {
-  type: 'object',
-  properties: { changed: { type: 'integer' } },
-  required: ['changed'],
-});
-const setHidden = (id: string, summary: string): Operation => ({
-  id,
-  summary,
-  body: {
-    type: 'object',
-    properties: {
-      task_ids: { type: 'array', items: { type: 'string' }, minItems: 1, maxItems: limits.pageSize.max },
-    },
-    required: ['task_ids'],
-  },
-  responses: {
-    '200': changed,
-    '400': errorResponse('An invalid field, which the message names.', 'invalid_request'),
-  },
-});
-
 const stream = (details: Pick<Operation, 'id' | 'summary' | 'parameters'>, others: JsonObject): Operation => ({
   ...details,
   description:
@@ -323,17 +302,12 @@ const noContent = (description: string): JsonObject => ({ description, headers: 
 const ownRoutes: Readonly<Record<string, Operation>> = {
   'get /gen3d/jobs': {
     id: 'searchJobs',
-    summary: 'Search and count jobs',
+    summary: 'Search and count jobs, newest first',
     parameters: [
       inQuery('search', 'Only jobs whose label contains this text, or whose id starts with it.', { type: 'string' }),
       inQuery('id', 'Only jobs whose id starts with this.', { type: 'string' }),
       inQuery('group', 'Only jobs of this group. Canceled jobs are in `failed`.', { enum: jobGroups }),
       inQuery('status', 'Only jobs with this status.', ref('JobStatus')),
-      inQuery('visibility', 'Which jobs, by whether they are hidden.', {
-        enum: ['visible', 'hidden', 'all'],
-        default: 'visible',
-      }),
-      inQuery('sort', 'The order of the jobs.', { enum: ['newest', 'oldest', 'name'], default: 'newest' }),
       ...pageParameters,
     ],
     responses: {
@@ -341,8 +315,6 @@ const ownRoutes: Readonly<Record<string, Operation>> = {
       '400': errorResponse('A parameter is invalid.', 'invalid_request', 'invalid_cursor'),
     },
   },
-  'post /gen3d/jobs/hide': setHidden('hideJobs', 'Hide jobs from the gallery'),
-  'post /gen3d/jobs/unhide': setHidden('unhideJobs', 'Show hidden jobs again'),
   'get /gen3d/jobs/{id}': {
     id: 'getGalleryJob',
     summary: 'Retrieve a job with its label and what can be done with it',

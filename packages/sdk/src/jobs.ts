@@ -14,8 +14,6 @@ import {
   isTask,
   jobType,
   labelHeader,
-  type RealSizeTexts,
-  realSizeOptions,
   repeatKeyHeader,
   type SamplerSettings,
   samplerHeader,
@@ -37,7 +35,7 @@ const testKeyImageBytes = (testKeyBodyBytes - 4_096) * 0.75;
 /** Browsers open six connections to a server, and each stream occupies one. The waits for further jobs poll. */
 const maxFollowed = 2;
 
-export interface CreateJobParams extends RealSizeTexts {
+export interface CreateJobParams {
   /** The photo of the object, from its front. */
   readonly image: ImageInput;
   /**
@@ -264,11 +262,10 @@ function jobRequest(
     idempotencyKey = newIdempotencyKey(),
     label = labelOf(image) ?? '',
     sampler = {},
-    ...wishes
+    options = {},
   }: CreateJobParams,
   input: JobInput,
 ): JobRequest {
-  const options = { ...wishes.options, ...valid(() => realSizeOptions(wishes)) };
   const headers = { [labelHeader]: encodeLabel(label), [samplerHeader]: valid(() => encodeSampler(sampler)) };
   return {
     json: {

@@ -88,12 +88,12 @@ test('a label is stored with the job, and request calls routes that have no meth
   const { job_id } = await gen3d.jobs.create({ image: jpeg, label });
   const found = await gen3d.request('get', `/gen3d/jobs/${job_id}`);
   expect(found).toMatchObject({ task_id: job_id, label: 'Täßchen \uFFFD 100 %.jpg' });
-  const hide = { json: { task_ids: [job_id] }, repeatable: true };
-  expect(await gen3d.request('post', '/gen3d/jobs/hide', hide)).toEqual({ changed: 1 });
-  const list = gen3d.request('get', '/gen3d/jobs', { searchParams: { visibility: 'hidden', search: 'TÄß' } });
-  expect(await list).toMatchObject({ jobs: [{ task_id: job_id }], counts: { hidden: 1 } });
+  const cancel = ['post', `/gen3d/jobs/${job_id}/cancel`, { repeatable: true }] as const;
+  expect(await gen3d.request(...cancel)).toMatchObject({ status: 'CANCELED' });
+  const list = gen3d.request('get', '/gen3d/jobs', { searchParams: { group: 'failed', search: 'TÄß' } });
+  expect(await list).toMatchObject({ jobs: [{ task_id: job_id }], counts: { failed: 1 } });
   await expect(gen3d.request('get', '/gen3d/jobs/unknown')).rejects.toBeInstanceOf(NotFoundError);
-  await expect(tester.request('post', '/gen3d/jobs/hide', hide)).rejects.toBeInstanceOf(AuthenticationError);
+  await expect(tester.request(...cancel)).rejects.toBeInstanceOf(AuthenticationError);
 });
 
 test('a job has the name of its photo’s file, by which list finds it', async () => {

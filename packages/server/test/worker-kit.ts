@@ -3,7 +3,6 @@ import { onTestFinished } from 'vitest';
 import { guardedAgent } from '../src/base/net/guarded-agent.js';
 import { GroupCommit } from '../src/data/db/group-commit.js';
 import { decodedPhoto } from '../src/work/runner/decoded-photo.js';
-import { resized } from '../src/work/runner/real-size.js';
 import { Runner } from '../src/work/runner/runner.js';
 import type { Made, ModelMaker } from '../src/work/runner/runner-protocol.js';
 import { Worker, type WorkerOptions } from '../src/work/worker.js';
@@ -21,8 +20,7 @@ export const inProcess = (engine: EnginePool): ModelMaker => ({
       ...options,
       onProgress: (fraction, { running }) => onProgress?.(fraction, running),
     });
-    const glb = await resized(made.glb, options.realSize);
-    return { ...made, glb, stats: { ...made.stats, warnings: [...made.stats.warnings] } };
+    return { ...made, stats: { ...made.stats, warnings: [...made.stats.warnings] } };
   },
   ended: new Promise(() => {}),
   pid: process.pid,

@@ -1,4 +1,4 @@
-import { describeRealSize, describeWarnings, fileNameOf } from '@gen3d/schema/rules';
+import { describeWarnings, fileNameOf } from '@gen3d/schema/rules';
 import { isTerminal, JobFailedError } from '@gen3d/sdk';
 import type { Command } from 'commander';
 import { type ServerOptions, withClient } from '../connection/client.js';
@@ -59,13 +59,12 @@ async function get(id: string, options: ServerOptions & ResultOptions): Promise<
 }
 
 function describe(task: NamedTask): string {
-  const { label, model_urls, thumbnail_url, error, created_at, finished_at, inference_seconds, real_size } = task;
+  const { label, model_urls, thumbnail_url, error, created_at, finished_at, inference_seconds } = task;
   const rows = [
     ['job', task.task_id],
     ...(label ? [['name', label]] : []),
     ['status', isTerminal(task.status) ? task.status : `${task.status} ${task.progress} %`],
     ...(error ? [['error', `${error.code}: ${error.message}`]] : []),
-    ...(real_size ? [['real size', describeRealSize(real_size)]] : []),
     ...(model_urls ? [['model', model_urls.glb]] : []),
     ...describeWarnings(task.warnings ?? []).map((sentence) => ['warning', sentence]),
     ...(thumbnail_url ? [['thumbnail', thumbnail_url]] : []),

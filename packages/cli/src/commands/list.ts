@@ -9,8 +9,6 @@ import { isInteractive, paint, print, printJson, say } from '../terminal/termina
 interface ListOptions extends ServerOptions {
   readonly search?: string;
   readonly status?: JobStatus;
-  readonly sort?: string;
-  readonly all?: boolean;
   readonly limit: number;
   readonly cursor?: string;
   readonly json?: boolean;
@@ -26,12 +24,6 @@ export function addList(program: Command): void {
     .description('List one page of your jobs, newest first.')
     .option('--search <text>', 'only jobs whose name contains this text')
     .addOption(new Option('--status <status>', 'only jobs with this status').choices(jobStatuses).argParser(jobStatus))
-    .addOption(
-      new Option('--sort <order>', 'the order of the jobs')
-        .choices(['newest', 'oldest', 'name'])
-        .default(undefined, 'newest'),
-    )
-    .option('--all', 'include jobs that are hidden from the gallery')
     .option('-n, --limit <number>', `the number of jobs, ${min} to ${max}`, pageSize, limits.pageSize.default)
     .option('--cursor <cursor>', 'the cursor from a previous page, to show the next one')
     .option('--json', "print { jobs, next_cursor } with the API's task objects, their names and times")
@@ -52,8 +44,8 @@ function pageSize(text: string): number {
   throw new InvalidArgumentError(`It must be a whole number from ${min} to ${max}.`);
 }
 
-async function list({ search, status, sort, all, limit, cursor, json, ...options }: ListOptions): Promise<void> {
-  const query = { search, status, sort, visibility: all ? 'all' : undefined, limit, cursor };
+async function list({ search, status, limit, cursor, json, ...options }: ListOptions): Promise<void> {
+  const query = { search, status, limit, cursor };
   await withClient(options, async (client, signal) => {
     const page = await listJobs(client, query, signal);
     if (json) return printJson(page);
@@ -72,12 +64,12 @@ async function list({ search, status, sort, all, limit, cursor, json, ...options
   });
 }
 
-function nextPageCommand({ visibility, limit, cursor, ...values }: ListQuery): string {
+function nextPageCommand({ limit, cursor, ...values }: ListQuery): string {
   const options = { ...values, limit: limit === limits.pageSize.default ? undefined : limit, cursor };
   const words = Object.entries(options).flatMap(([name, value]) =>
     value === undefined ? [] : [`--${name} ${shellWord(String(value))}`],
   );
-  return nextCommand(['list', ...(visibility === 'all' ? ['--all'] : []), ...words].join(' '));
+  return nextCommand(['list', ...words].join(' '));
 }
 
 /** Selects the fields of a job to print into a pipe. Scripts rely on their order. */

@@ -57,7 +57,7 @@ const maxCandidates = 10;
  */
 export async function findJob(client: Gen3d, id: string, signal: AbortSignal): Promise<NamedTask> {
   if (!/^[0-9a-z]{1,26}$/i.test(id)) return retrieveJob(client, id, signal);
-  const page = await listNamed(client, { id, visibility: 'all', limit: maxCandidates }, signal);
+  const page = await listNamed(client, { id, limit: maxCandidates }, signal);
   const [job, ...others] = page?.jobs ?? [];
   // The API throws its own error, or finds the job if it has no labels.
   if (!job) return retrieveJob(client, id, signal);

@@ -61,22 +61,18 @@ function addCreate(server: McpServer, options: ServerOptions, folders: Folders):
           .refine((key) => Array.from(key).length <= limits.idempotencyKeyLength.max)
           .optional()
           .describe('1 to 256 characters. Repeating a key returns the original job instead of creating another one'),
-        size: z
-          .string()
-          .optional()
-          .describe('The real length of the longest side: 80mm, 8cm, 0.3m or 3in. Default: 1m'),
       }),
       outputSchema: { job_id: z.string() },
       annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true },
     },
-    ({ image, left, back, right, idempotency_key, size }, { signal }) =>
+    ({ image, left, back, right, idempotency_key }, { signal }) =>
       runTool(options, signal, async (client, stop) => {
         // The server fetches every URL: an assistant must not make this machine send requests to its own network.
         const read = async (photo: string) =>
           isUrl(photo) || isDataUri(photo) ? photo : photoInput(await folders.existing(photo), stop);
         const views = Object.fromEntries(Object.entries({ left, back, right }).filter(([, photo]) => photo));
         const photos = await readPhotos({ front: image, views }, read);
-        const params = { ...photos, idempotencyKey: idempotency_key, label: labelOf(image), size };
+        const params = { ...photos, idempotencyKey: idempotency_key, label: labelOf(image) };
         const created = await client.jobs.create(params, { signal: stop });
         return {
           structuredContent: { ...created },

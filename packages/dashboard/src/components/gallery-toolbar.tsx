@@ -1,25 +1,19 @@
 import type { GalleryPage } from '@gen3d/schema/dashboard';
 import { useEffect, useState } from 'preact/hooks';
-import { Button, Choice, Select } from './buttons.js';
+import { Button, Choice } from './buttons.js';
 
-export const views = ['all', 'in_progress', 'done', 'failed', 'hidden'] as const;
+export const views = ['all', 'in_progress', 'done', 'failed'] as const;
 export type View = (typeof views)[number];
 export const viewLabels: Record<View, string> = {
   all: 'All',
   in_progress: 'In progress',
   done: 'Done',
   failed: 'Failed',
-  hidden: 'Hidden',
 };
-
-export const sorts = ['newest', 'oldest', 'name'] as const;
-export type Sort = (typeof sorts)[number];
-const sortLabels: Record<Sort, string> = { newest: 'Newest first', oldest: 'Oldest first', name: 'By name' };
 
 /** Describes which jobs the gallery shows. It is part of the URL, so going back from a job restores it. */
 export interface GalleryChoice {
   view: View;
-  sort: Sort;
   search: string;
 }
 
@@ -45,18 +39,16 @@ export function GalleryToolbar(props: {
     return () => clearTimeout(timer);
   }, [search, choice.search, onChoose]);
 
-  const options = views
-    .filter((view) => view !== 'hidden' || view === choice.view || (counts?.hidden ?? 0) > 0)
-    .map((view) => {
-      const count = view === 'all' ? counts && counts.in_progress + counts.done + counts.failed : counts?.[view];
-      const label = (
-        <>
-          {viewLabels[view]}
-          {count !== undefined && <span class="count"> {countLabel(count)}</span>}
-        </>
-      );
-      return { value: view, label };
-    });
+  const options = views.map((view) => {
+    const count = view === 'all' ? counts && counts.in_progress + counts.done + counts.failed : counts?.[view];
+    const label = (
+      <>
+        {viewLabels[view]}
+        {count !== undefined && <span class="count"> {countLabel(count)}</span>}
+      </>
+    );
+    return { value: view, label };
+  });
   return (
     <div class="toolbar">
       <Choice legend="Show" options={options} value={choice.view} onChange={(view) => onChoose({ view })} />
@@ -69,7 +61,6 @@ export function GalleryToolbar(props: {
           maxLength={200}
           onInput={(event) => setSearch(event.currentTarget.value)}
         />
-        <Select name="Sort" options={sortLabels} value={choice.sort} onChange={(sort) => onChoose({ sort })} />
         <Button label="Select" aria-pressed={isSelecting} onClick={() => onSelectMode(!isSelecting)} />
       </div>
     </div>

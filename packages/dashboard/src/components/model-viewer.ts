@@ -14,11 +14,7 @@ export interface ModelFigures {
   vertices: number;
   /** The texture's size in pixels. Undefined if the model has no texture. */
   texture: { width: number; height: number } | undefined;
-  /** In meters. Undefined if the file does not state a real size. */
-  size: z.infer<typeof RealSize> | undefined;
 }
-
-const RealSize = z.object({ width: z.number(), height: z.number(), depth: z.number(), unit: z.literal('m') });
 
 const Vector = z.tuple([z.number(), z.number(), z.number()]);
 /** The engine's `PhotoView` says how the photo shows the model. The frame is a square in the middle of the view. */
@@ -74,10 +70,9 @@ export function photoPlacement(viewer: ModelViewerElement, view: PhotoView) {
   };
 }
 
-/** Counts the parts of the model, and reads its size. */
+/** Counts the parts of the model. */
 export function measure(viewer: ModelViewerElement): ModelFigures {
-  const size = RealSize.safeParse(viewer.originalGltfJson?.asset.extras?.size).data;
-  const figures: ModelFigures = { triangles: 0, vertices: 0, texture: undefined, size };
+  const figures: ModelFigures = { triangles: 0, vertices: 0, texture: undefined };
   for (const { geometry, material } of meshesOf(viewer)) {
     const vertices = geometry.attributes.position.count;
     figures.vertices += vertices;

@@ -31,8 +31,6 @@ interface Source {
   readonly thumbnail: string | undefined;
   /** The file name without its extension. */
   readonly stem: string;
-  /** Whether the model has a real size. */
-  readonly hasSize: boolean;
 }
 
 /**
@@ -42,7 +40,7 @@ interface Source {
  * @throws {Error} if it cannot be fetched or converted
  */
 async function saveAs(
-  { glb, thumbnail, stem }: Omit<Source, 'hasSize'>,
+  { glb, thumbnail, stem }: Source,
   { format, extension }: (typeof formats)[number],
   options: ModelOptions,
 ): Promise<readonly string[]> {
@@ -86,7 +84,7 @@ export function OtherFormats(source: Source) {
         Longest side
         <input
           value={size}
-          placeholder={`As it is${source.hasSize ? '' : '; 100mm for 3D printing'}. Or 80mm, 8cm, 0.3m, 3in`}
+          placeholder="As it is; 100mm for 3D printing. Or 80mm, 8cm, 0.3m, 3in"
           onInput={({ currentTarget }) => setSize(currentTarget.value)}
         />
       </label>

@@ -1,15 +1,14 @@
 import type { GalleryJob } from '@gen3d/schema/dashboard';
-import { photoSides, type RealSizeTexts } from '@gen3d/schema/rules';
+import { photoSides } from '@gen3d/schema/rules';
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { Button, ConfirmButton } from '../components/buttons.js';
 import { Problem, Success, useAction } from '../components/feedback.js';
-import { type GalleryChoice, GalleryToolbar, sorts, viewLabels, views } from '../components/gallery-toolbar.js';
+import { type GalleryChoice, GalleryToolbar, viewLabels, views } from '../components/gallery-toolbar.js';
 import { JobCard, UploadCard } from '../components/job-card.js';
 import { ObjectsDialog } from '../components/photo-places.js';
-import { RealSizeForm } from '../components/real-size-form.js';
 import { downloadModels } from '../download.js';
-import { cancelJob, deleteConsequence, deleteJob, jobName, retryJob, setHidden } from '../jobs.js';
+import { cancelJob, deleteConsequence, deleteJob, jobName, retryJob } from '../jobs.js';
 import { useTitle } from '../layout.js';
 import { type ObjectPhotos, oneEach, photoTypes } from '../photos/sides.js';
 import { useUploads } from '../photos/uploads.js';
@@ -20,10 +19,9 @@ import { useSession } from '../session.js';
 import { useGallery } from '../use-gallery.js';
 
 /** Converts the selection to parameters of the route `/gallery`. */
-function filtersOf({ view, sort, search }: GalleryChoice): URLSearchParams {
-  const filters = new URLSearchParams({ sort });
-  if (view === 'hidden') filters.set('visibility', 'hidden');
-  else if (view !== 'all') filters.set('group', view);
+function filtersOf({ view, search }: GalleryChoice): URLSearchParams {
+  const filters = new URLSearchParams();
+  if (view !== 'all') filters.set('group', view);
   if (search.trim()) filters.set('search', search.trim());
   return filters;
 }
@@ -45,20 +43,18 @@ function useChoice() {
   }, [url]);
   const choice: GalleryChoice = {
     view: views.find((view) => view === query.show) ?? 'all',
-    sort: sorts.find((sort) => sort === query.sort) ?? 'newest',
     search: query.search ?? '',
   };
-  const { view, sort, search } = choice;
+  const { view, search } = choice;
   const choose = useCallback(
     (change: Partial<GalleryChoice>) => {
-      const next = { view, sort, search, ...change };
+      const next = { view, search, ...change };
       const params = new URLSearchParams();
       if (next.view !== 'all') params.set('show', next.view);
-      if (next.sort !== 'newest') params.set('sort', next.sort);
       if (next.search) params.set('search', next.search);
       route(params.size > 0 ? `/?${params}` : '/', true);
     },
-    [view, sort, search, route],
+    [view, search, route],
   );
   return { choice, choose };
 }
@@ -85,17 +81,14 @@ export function GalleryPage() {
   useTitle('Models');
   const { api, account } = useSession();
   const { choice, choose } = useChoice();
-  const { view, sort, search } = choice;
+  const { view, search } = choice;
   const [acceptedCount, setAcceptedCount] = useState(0);
   const onAccepted = useCallback(() => setAcceptedCount((count) => count + 1), []);
   const { uploads, add: addUploads, retry: sendAgain, dismiss } = useUploads(api, onAccepted);
-  const [size, setSize] = useState<RealSizeTexts>({});
-  const { add, question } = useAddedPhotos(
-    useCallback((objects: readonly ObjectPhotos[]) => addUploads(objects, size), [addUploads, size]),
-  );
+  const { add, question } = useAddedPhotos(addUploads);
   const dragging = useDroppedFiles(add);
   const isSending = uploads.some(({ state }) => state === 'sending');
-  const filters = useMemo(() => filtersOf({ view, sort, search }), [view, sort, search]);
+  const filters = useMemo(() => filtersOf({ view, search }), [view, search]);
   const { problem, success, isRunning, actionCount, run } = useAction();
   const gallery = useGallery(api, filters, isSending, acceptedCount + actionCount);
   const { jobs, loadMore } = gallery;
@@ -110,17 +103,6 @@ export function GalleryPage() {
     setSelectedIds(ids);
   };
 
-  const hideSelected = (hidden: boolean) => {
-    const count = selectedJobs.length === 1 ? '1 job' : `${selectedJobs.length} jobs`;
-    const message = hidden
-      ? `${count} hidden. The filter “Hidden” shows them; their URLs stay valid.`
-      : `${count} shown again.`;
-    void run(async () => {
-      const ids = selectedJobs.map(({ task_id }) => task_id);
-      await setHidden(api, ids, hidden);
-      setSelectedIds(undefined);
-    }, message);
-  };
   const deleteSelected = () => {
     const message = selectedJobs.length === 1 ? '1 job deleted.' : `${selectedJobs.length} jobs deleted.`;
     void run(async () => {
@@ -129,7 +111,7 @@ export function GalleryPage() {
     }, message);
   };
   const cancel = (job: GalleryJob) => void run(() => cancelJob(api, job.task_id), `${jobName(job)} was canceled.`);
-  const tryAgain = (job: GalleryJob) => void run(() => retryJob(api, job), `${jobName(job)} was sent again.`);
+  const tryAgain = (job: GalleryJob) => void run(() => retryJob(api, job.task_id), `${jobName(job)} was sent again.`);
 
   // Load the next page shortly before its button scrolls into view.
   const moreButton = useRef<HTMLButtonElement>(null);
@@ -145,7 +127,7 @@ export function GalleryPage() {
   const filePicker = useRef<HTMLInputElement>(null);
   const pickFiles = () => filePicker.current?.click();
   const listedIds = new Set(jobs?.map(({ task_id }) => task_id));
-  // The card of a job replaces that of its upload, also if the job is later hidden or filtered out.
+  // The card of a job replaces that of its upload, also if the job is later deleted or filtered out.
   const everListedIds = useRef(new Set<string>());
   for (const id of listedIds) everListedIds.current.add(id);
   const shownUploads = uploads.filter(
@@ -173,8 +155,7 @@ export function GalleryPage() {
         }}
       />
       {question}
-      <RealSizeForm onChange={setSize} />
-      {!(isNew && gallery.counts?.hidden === 0) && (
+      {!isNew && (
         <GalleryToolbar
           choice={choice}
           counts={gallery.counts}
@@ -186,11 +167,9 @@ export function GalleryPage() {
       {selectedIds && (
         <SelectionBar
           jobs={selectedJobs}
-          areHidden={view === 'hidden'}
           isBusy={isRunning}
           onSelectAll={() => setSelectedIds(listedIds)}
           onDownload={() => void run(() => downloadModels(selectedJobs))}
-          onHide={account.sandbox ? undefined : hideSelected}
           onDelete={account.sandbox ? undefined : deleteSelected}
         />
       )}
@@ -278,16 +257,13 @@ function SamplePhotos({ onChoose }: { onChoose: (photo: File) => void }) {
 /** Actions on the selected jobs. */
 function SelectionBar(props: {
   jobs: readonly GalleryJob[];
-  /** Whether the gallery shows hidden jobs. */
-  areHidden: boolean;
   isBusy: boolean;
   onSelectAll: () => void;
   onDownload: () => void;
-  /** Undefined if jobs of the account cannot be hidden. */
-  onHide: ((hidden: boolean) => void) | undefined;
+  /** Undefined if jobs of the account cannot be deleted. */
   onDelete: (() => void) | undefined;
 }) {
-  const { jobs, areHidden, isBusy, onSelectAll, onDownload, onHide, onDelete } = props;
+  const { jobs, isBusy, onSelectAll, onDownload, onDelete } = props;
   const models = jobs.filter(({ model_urls }) => model_urls).length;
   return (
     <section class="panel row selection" aria-label="Selection">
@@ -300,14 +276,6 @@ function SelectionBar(props: {
             ? `Download ${models} models`
             : 'Download'}
       </button>
-      {onHide && (
-        <Button
-          label={areHidden ? 'Show again' : 'Hide'}
-          class="small"
-          disabled={jobs.length === 0 || isBusy}
-          onClick={() => onHide(!areHidden)}
-        />
-      )}
       {onDelete && jobs.length > 0 && !isBusy && (
         <ConfirmButton
           label="Delete"

@@ -1,14 +1,5 @@
 import { GalleryJob, JobDetails, type StageTime } from '@gen3d/schema/dashboard';
-import {
-  describeRealSize,
-  describeWarnings,
-  fileNameOf,
-  type PhotoSide,
-  phaseOf,
-  photoSides,
-  type RealSizeTexts,
-  stageName,
-} from '@gen3d/schema/rules';
+import { describeWarnings, fileNameOf, type PhotoSide, phaseOf, photoSides, stageName } from '@gen3d/schema/rules';
 import { newIdempotencyKey } from '@gen3d/sdk';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
@@ -23,7 +14,7 @@ import type { ModelFigures } from '../components/model-viewer.js';
 import { OtherFormats } from '../components/other-formats.js';
 import { PhotoPlacesDialog } from '../components/photo-places.js';
 import { CopyableLink, ShareModel } from '../components/share-model.js';
-import { capitalized, dateTime, extent, fileSize, milliseconds, seconds, usd } from '../format.js';
+import { capitalized, dateTime, fileSize, milliseconds, seconds, usd } from '../format.js';
 import {
   cancelJob,
   deleteConsequence,
@@ -33,7 +24,6 @@ import {
   jobName,
   retryJob,
   retryMayHelp,
-  setHidden,
 } from '../jobs.js';
 import { NotFoundPage, useTitle } from '../layout.js';
 import { type ObjectPhotos, type SidePhotos, sideNames } from '../photos/sides.js';
@@ -129,7 +119,7 @@ export function JobPage() {
                   Thumbnail
                 </a>
               )}
-              <OtherFormats {...{ glb, thumbnail, stem: fileNameOf(task, ''), hasSize: figures?.size !== undefined }} />
+              <OtherFormats glb={glb} thumbnail={thumbnail} stem={fileNameOf(task, '')} />
             </div>
           )}
           {glb && <CopyableLink label="Permanent link" url={glb} name="the permanent link" />}
@@ -212,7 +202,7 @@ function AddSides({ job }: { job: GalleryJob }) {
   const make = (chosen: ObjectPhotos) =>
     void run(async () => {
       setPhotos(undefined);
-      const details = { key: newIdempotencyKey(), name: job.label ?? '', size: realSizeTexts(job) };
+      const details = { key: newIdempotencyKey(), name: job.label ?? '' };
       const id = await sendPhotos(api, await preparePhotos(chosen), details);
       route(`/dashboard/jobs/${id}`);
     });
@@ -247,17 +237,17 @@ function WaitingView({ job, photo }: { job: GalleryJob; photo: string | undefine
   );
 }
 
-/** Cancels, repeats, deletes or hides a job. `act` runs a request, confirms it, and reads the job again. */
+/** Cancels, repeats or deletes a job. `act` runs a request, confirms it, and reads the job again. */
 function JobActions(props: { job: GalleryJob; act: (request: () => Promise<unknown>, message: string) => void }) {
   const { api, account } = useSession();
   const { route } = useLocation();
   const { job, act } = props;
-  const { task_id, status, hidden, can_cancel, can_retry } = job;
+  const { task_id, status, can_cancel, can_retry } = job;
   const remove = async () => {
     await deleteJob(api, task_id);
     route(galleryUrl);
   };
-  const tryAgain = async () => route(`/dashboard/jobs/${await retryJob(api, job)}`);
+  const tryAgain = async () => route(`/dashboard/jobs/${await retryJob(api, task_id)}`);
   return (
     <div class="row">
       {can_retry && (
@@ -284,17 +274,6 @@ function JobActions(props: { job: GalleryJob; act: (request: () => Promise<unkno
           onConfirm={() => act(remove, '')}
         />
       )}
-      {account.sandbox ? undefined : hidden ? (
-        <Button
-          label="Show in the gallery"
-          onClick={() => act(() => setHidden(api, [task_id], false), 'The gallery shows this job again.')}
-        />
-      ) : (
-        <Button
-          label="Hide from the gallery"
-          onClick={() => act(() => setHidden(api, [task_id], true), 'Hidden from the gallery. Its URLs stay valid.')}
-        />
-      )}
     </div>
   );
 }
@@ -312,10 +291,6 @@ function StageTimes({ stages, tookMs }: { stages: readonly StageTime[]; tookMs: 
     </dl>
   );
 }
-
-/** Returns the real size that a job asked for as a form enters it. */
-const realSizeTexts = ({ real_size: size }: GalleryJob): RealSizeTexts =>
-  size ? { [size.side === 'longest' ? 'size' : size.side]: `${size.meters}m` } : {};
 
 const grouped = new Intl.NumberFormat('en-US');
 
@@ -358,11 +333,6 @@ function JobFacts(props: { job: GalleryJob; details: JobDetails; figures: ModelF
       <Fact name="Triangles">{figures && grouped.format(figures.triangles)}</Fact>
       <Fact name="Vertices">{figures && grouped.format(figures.vertices)}</Fact>
       <Fact name="Texture">{figures?.texture && `${figures.texture.width} × ${figures.texture.height}`}</Fact>
-      <Fact name="Size">
-        {figures?.size &&
-          `${extent([figures.size.width, figures.size.depth, figures.size.height])} (width × depth × height)`}
-      </Fact>
-      <Fact name="Real size">{!figures && job.real_size && describeRealSize(job.real_size)}</Fact>
       <Fact name="File size">{bytes && fileSize(bytes)}</Fact>
       <Fact name="Bundle">{details.bundle}</Fact>
       <Fact name="Device">{details.instance}</Fact>

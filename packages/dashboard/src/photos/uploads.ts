@@ -1,12 +1,5 @@
 import { CreateJobResponse } from '@gen3d/schema/dashboard';
-import {
-  type PhotoSide,
-  photoSides,
-  type RealSizeTexts,
-  sniffedBytes,
-  sniffFileType,
-  viewSides,
-} from '@gen3d/schema/rules';
+import { type PhotoSide, photoSides, sniffedBytes, sniffFileType, viewSides } from '@gen3d/schema/rules';
 import { createJobRequest, InvalidRequestError, newIdempotencyKey, prepareImage } from '@gen3d/sdk';
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { type Api, parseResponse } from '../api.js';
@@ -22,7 +15,6 @@ export interface Upload {
   /** blob: URL of the photo of the front. */
   preview: string;
   photos: ObjectPhotos;
-  size: RealSizeTexts;
   state: 'sending' | 'accepted' | 'failed';
   problem?: string;
   /** Whether sending it again may succeed. */
@@ -74,10 +66,10 @@ export function useUploads(api: Api, onAccepted: () => void) {
   );
 
   const add = useCallback(
-    (objects: readonly ObjectPhotos[], size: RealSizeTexts) => {
+    (objects: readonly ObjectPhotos[]) => {
       const added = objects.map((photos): Upload => {
         const { name } = photos.front;
-        return { key: newIdempotencyKey(), name, preview: newPreview(photos.front), photos, size, state: 'sending' };
+        return { key: newIdempotencyKey(), name, preview: newPreview(photos.front), photos, state: 'sending' };
       });
       // The last file becomes the newest job, so it comes first, as in the list of jobs.
       setUploads((all) => [...added.toReversed(), ...all]);
@@ -113,10 +105,10 @@ export async function preparePhotos(photos: ObjectPhotos): Promise<PreparedPhoto
 export async function sendPhotos(
   api: Api,
   photos: PreparedPhotos,
-  { key, name, size }: Pick<Upload, 'key' | 'name' | 'size'>,
+  { key, name }: Pick<Upload, 'key' | 'name'>,
 ): Promise<string> {
   const { front, ...views } = photos;
-  const { json, headers } = await createJobRequest({ image: front, views, idempotencyKey: key, label: name, ...size });
+  const { json, headers } = await createJobRequest({ image: front, views, idempotencyKey: key, label: name });
   const { job_id } = parseResponse(CreateJobResponse, await api.send('POST', '/jobs', json, headers));
   for (const side of photoSides) if (photos[side]) await keepPhoto(job_id, side, photos[side]);
   return job_id;

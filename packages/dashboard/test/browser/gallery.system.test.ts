@@ -3,19 +3,17 @@ import { expectAccessible, galleryWith, sandboxGallery, useBrowser } from './kit
 
 useBrowser();
 
-test('the gallery names jobs, searches, filters and sorts them', async () => {
+test('the gallery names jobs, searches and filters them', async () => {
   const { page, errors, names } = await galleryWith(['blue vase.png', 'red ball.png', 'Anvil.png']);
   expect(await names()).toEqual(['Anvil.png', 'red ball.png', 'blue vase.png']);
   await page.getByLabel('In progress 3').waitFor();
   await expectAccessible(page);
 
-  await page.getByLabel('Sort').selectOption('By name');
-  await expect.poll(names).toEqual(['Anvil.png', 'blue vase.png', 'red ball.png']);
   await page.getByLabel('Search by name or id').fill('VASE');
   await expect.poll(names).toEqual(['blue vase.png']);
   await page.getByLabel('Done 0').check();
   await page.getByText('No jobs match “VASE”.').waitFor();
-  expect(new URL(page.url()).search).toBe('?show=done&sort=name&search=VASE');
+  expect(new URL(page.url()).search).toBe('?show=done&search=VASE');
   await page.getByLabel('All 1').check();
   await page.locator('.card a').click();
   await page.getByRole('heading', { level: 1, name: 'blue vase.png' }).waitFor();
@@ -26,27 +24,7 @@ test('the gallery names jobs, searches, filters and sorts them', async () => {
   await page.locator('.card a').click();
   await page.locator('.crumbs a').click();
   await expect.poll(names).toEqual(['blue vase.png']);
-  expect(new URL(page.url()).search).toBe('?sort=name&search=VASE');
-  expect(errors).toEqual([]);
-});
-
-test('the selected jobs are hidden, and shown again', async () => {
-  const { page, errors, names } = await galleryWith(['blue vase.png', 'red ball.png']);
-  await page.getByRole('button', { name: 'Select', exact: true }).click();
-  await page.getByLabel('Select blue vase.png').check();
-  await page.getByText('1 selected').waitFor();
-  await expectAccessible(page);
-  await page.getByRole('button', { name: 'Hide', exact: true }).click();
-  await page.getByText('1 job hidden.').waitFor();
-  await expect.poll(names).toEqual(['red ball.png']);
-  await page.getByLabel('Hidden 1').check();
-  await expect.poll(names).toEqual(['blue vase.png']);
-  await page.getByRole('button', { name: 'Select', exact: true }).click();
-  await page.getByRole('button', { name: 'Select all shown' }).click();
-  await page.getByRole('button', { name: 'Show again' }).click();
-  await page.getByText('No jobs in “Hidden”.').waitFor();
-  await page.getByLabel('All 2').check();
-  await expect.poll(names).toEqual(['red ball.png', 'blue vase.png']);
+  expect(new URL(page.url()).search).toBe('?search=VASE');
   expect(errors).toEqual([]);
 });
 
@@ -89,16 +67,16 @@ test('the bar of the selection stays visible while the gallery scrolls', async (
   }
 });
 
-test('the sandbox, which everyone shares, offers no way to hide its jobs', async () => {
+test('the sandbox, which everyone shares, offers no way to delete its jobs', async () => {
   const { page, errors } = await sandboxGallery();
   await page.getByRole('button', { name: 'Select', exact: true }).click();
   await page.getByRole('button', { name: 'Select all shown' }).click();
   await page.getByText('1 selected').waitFor();
-  expect(await page.getByRole('button', { name: /Hide/ }).count()).toBe(0);
+  expect(await page.getByRole('button', { name: 'Delete' }).count()).toBe(0);
   await page.getByRole('button', { name: 'Select', exact: true }).click();
   await page.locator('.card a').first().click();
   await page.getByText('Permanent link').waitFor();
-  expect(await page.getByRole('button', { name: /Hide/ }).count()).toBe(0);
+  expect(await page.getByRole('button', { name: 'Delete' }).count()).toBe(0);
   expect(errors).toEqual([]);
 });
 

@@ -83,24 +83,6 @@ test('files that are not images are reported and not sent', async () => {
   expect(await seriousViolations(page)).toEqual([]);
 });
 
-test('photos are sent with the real size that is entered, and one without a unit is explained', async () => {
-  const { page, errors } = await signedIn();
-  await page.getByText('Real size').click();
-  await page.getByLabel('Side').selectOption('Height');
-  await page.getByLabel('Length').fill('80');
-  await page.getByText('"80" has no unit').waitFor();
-  await page.getByLabel('Length').fill('80mm');
-  await page.getByText('Real size: height 80mm').waitFor();
-  await expectAccessible(page);
-  const request = page.waitForRequest((sent) => sent.method() === 'POST');
-  await page.setInputFiles('input[type=file]', photoNamed('mug.png'));
-  expect((await request).postDataJSON()).toMatchObject({ options: { real_height: '80mm' } });
-  await page.locator('.card', { hasText: 'mug.png' }).getByText('Waiting').waitFor();
-  await page.getByRole('link', { name: 'mug.png' }).click();
-  await page.getByText('80 mm (height)').waitFor();
-  expect(errors).toEqual([]);
-});
-
 test('photos of one object become one job, each as the side in its name or the one selected', async () => {
   const { server, page, errors } = await signedIn();
   await dropBall(page, ['mug.jpg', 'mug-right.jpg', 'handle.jpg']);

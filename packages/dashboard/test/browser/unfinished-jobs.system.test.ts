@@ -13,7 +13,7 @@ test('a waiting job is canceled on its card or its page, and tried again', async
   await page.getByLabel('Failed 1').waitFor();
   await page.getByRole('button', { name: 'Try again: red ball.png' }).click();
   await card.getByText('Waiting').waitFor();
-  expect(await names()).toEqual(['red ball.png', 'blue vase.png']);
+  expect(await names()).toEqual(['red ball.png', 'red ball.png', 'blue vase.png']);
 
   await page.locator('.card a', { hasText: 'blue vase.png' }).click();
   await page.getByRole('button', { name: 'Cancel the job' }).click();

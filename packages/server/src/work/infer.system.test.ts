@@ -1,7 +1,4 @@
 import { once } from 'node:events';
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { readModel } from '@gen3d/convert';
 import { EnginePool } from '@gen3d/engine';
 import type { PhotoSide } from '@gen3d/schema/rules';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
@@ -113,19 +110,6 @@ test('two jobs are in inference at the same time, and each is charged once, for 
     expect(inference_ms).toBeGreaterThan(0);
     expect(inference_ms).toBe(stagesMs);
   }
-});
-
-test('a job with a real size gets a model of this size, and other options change nothing', async () => {
-  const { assets, create, finished, start } = await setUp();
-  const ids = [await create({ real_height: '80mm' }), await create({ real_size: 'large', size: '80mm' })];
-  await start();
-  const heights = ids.map(async (id) => {
-    const { model_key } = await finished(id);
-    const { parts } = await readModel(await readFile(join(assets.folder, model_key!)));
-    const heights = parts.flatMap(({ positions }) => [...positions.filter((_, at) => at % 3 === 1)]);
-    return Math.max(...heights) - Math.min(...heights);
-  });
-  expect(await Promise.all(heights)).toEqual([expect.closeTo(0.08, 5), expect.closeTo(1, 1)]);
 });
 
 test('each stage of a job is known when it starts, in the order of its stage times', async () => {

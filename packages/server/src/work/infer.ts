@@ -1,7 +1,7 @@
 import { EngineError } from '@gen3d/engine/errors';
 import { ExitError } from '@gen3d/rpc';
 import { firstCharacters, progress } from '@gen3d/schema';
-import { readRealSize, type SamplerSettings } from '@gen3d/schema/rules';
+import type { SamplerSettings } from '@gen3d/schema/rules';
 import { rateOf } from '../data/accounts/rates.js';
 import type { AssetKeys } from '../data/assets/asset-store.js';
 import { currentTime } from '../data/db/time.js';
@@ -134,7 +134,7 @@ export class Inference {
     };
     const sampler = job.sampler === null ? undefined : (JSON.parse(job.sampler) as SamplerSettings);
     const options = job.options === null ? undefined : (JSON.parse(job.options) as JobOptions);
-    const mesh = { resolution, maxTriangles, textureSize, sampler, realSize: readRealSize(options ?? {}) };
+    const mesh = { resolution, maxTriangles, textureSize, sampler };
     const request = { ...mesh, options, onProgress, signal: abort.signal };
     return runner.maker.generate(photos, request).catch(throwAsFailure);
   }

@@ -21,16 +21,13 @@ async function describedCaller(): Promise<Caller> {
 }
 
 describe("gen3d's own routes respond as the OpenAPI document says:", () => {
-  test('list, search and hide', async () => {
+  test('list and search', async () => {
     const { call, create } = await describedCaller();
     const id = await create();
     const page = await call('GET', '/gen3d/jobs?search=photo&limit=1');
     expect(GalleryPage.parse(page.body).jobs.map(({ task_id }) => task_id)).toEqual([id]);
-    expect((await call('POST', '/gen3d/jobs/hide', { task_ids: [id] })).body).toEqual({ changed: 1 });
-    expect((await call('POST', '/gen3d/jobs/unhide', { task_ids: [id] })).body).toEqual({ changed: 1 });
-    refused(await call('GET', '/gen3d/jobs?sort=size'), 400, 'invalid_request');
+    refused(await call('GET', '/gen3d/jobs?group=open'), 400, 'invalid_request');
     refused(await call('GET', '/gen3d/jobs?cursor=abc'), 400, 'invalid_cursor');
-    refused(await call('POST', '/gen3d/jobs/hide', { task_ids: [] }), 400, 'invalid_request');
   });
 
   test('cancel, retry and delete', async () => {

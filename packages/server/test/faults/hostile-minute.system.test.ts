@@ -239,19 +239,6 @@ test('a minute of events for an endpoint that does not exist grows each table by
   expectLittle(await grownIn(attacker, step), 'events', 'deliveries');
 });
 
-// On PostgreSQL, this only makes dead row versions.
-test.skipIf(onPostgres)('a minute of hiding jobs and showing them again hardly grows their table', async () => {
-  const attacker = new Attacker({ 'x-api-key': await newKey() });
-  const task_ids = await Promise.all(Array.from({ length: limits.pageSize.max }, () => createAndCancel(attacker)));
-  attacker.sent = 0;
-  const step = async () => {
-    await attacker.call('POST', '/gen3d/jobs/hide', { task_ids });
-    await attacker.call('POST', '/gen3d/jobs/unhide', { task_ids });
-  };
-  const { all } = await grownIn(attacker, step);
-  expect(all.jobs ?? 0).toBeLessThan(maxBytes);
-});
-
 test('a minute of keys and sessions of the dashboard grows each table by less than 10 MB', async () => {
   const origin = { origin: server.url };
   const signIn = async (api_key: string) => send('POST', '/dashboard/api/session', { api_key }, origin);

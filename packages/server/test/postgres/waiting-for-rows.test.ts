@@ -10,7 +10,6 @@ const requests = 20;
 
 test.each<[string, (id: string) => [path: string, body?: unknown]]>([
   ['cancel', (id) => [`/gen3d/jobs/${id}/cancel`]],
-  ['hide', (id) => ['/gen3d/jobs/hide', { task_ids: [id] }]],
   ['create', () => ['/v1/jobs', imageJob('https://example.com/photo.jpg')]],
 ])('requests to %s a job that wait for a row leave connections for other accounts', async (_, requestOf) => {
   const server = await startServer();

@@ -10,7 +10,6 @@ import {
   addModelServerOptions,
   addSamplerOptions,
   modelOptionWords,
-  readModelOptions,
   samplerOf,
 } from '../../jobs/model-options.js';
 import { extensions, modelPath, planOutputs } from '../../jobs/output-file.js';
@@ -47,19 +46,17 @@ export function addCreate(program: Command): void {
 }
 
 async function create(images: readonly string[], options: CreateOptions): Promise<void> {
-  const { size, height, width, ...others } = options;
-  // The server applies the size. All other changes to the model are made here, after the download.
-  const words = modelOptionWords(others);
+  // These change the model after the download.
+  const words = modelOptionWords(options);
   if (!options.wait && (options.output !== undefined || options.force || words)) {
     throw new UsageError(words ? `${words.trim()} requires --wait` : '-o and --force require --wait');
   }
-  readModelOptions({ size, height, width }, 'glb');
   const sets = photoSets(images, options);
   await requirePhotos(sets);
   const fronts = sets.map(({ front }) => front);
   const paths = options.wait ? await planOutputs(fronts.map(modelPath), options, fronts) : [];
   const turns = inTurns();
-  const settings = { sampler: samplerOf(options), options: options.option, size, height, width };
+  const settings = { sampler: samplerOf(options), options: options.option };
   const items = sets.map(
     (photos, index): Item => ({ photos, name: nameOf(photos.front), path: paths[index], turns, settings }),
   );

@@ -61,7 +61,6 @@ const tables = [
     trace_id text,
     label text,
     label_folded text not null default '',
-    hidden integer not null default 0,
     share_token text,
     views text,
     image_urls text
@@ -140,7 +139,6 @@ const indexes = [
   'create unique index jobs_idempotency on jobs (account_id, idempotency_key) where idempotency_key is not null',
   'create index jobs_of_account on jobs (account_id, id)',
   'create index jobs_of_account_by_status on jobs (account_id, status, id)',
-  'create index jobs_in_gallery on jobs (account_id, hidden, status, id)',
   // Of a job's retries, at most one has not failed.
   `create unique index jobs_retry on jobs (retry_of)
     where retry_of is not null and status not in ('FAILED', 'CANCELED')`,

@@ -207,8 +207,6 @@ interface JobTable {
   label: string | null;
   /** The label as searches and sorting use it; see `foldLabel`. Empty without a label. */
   label_folded: Generated<string>;
-  /** 1 if the account has hidden the job from its gallery. */
-  hidden: Generated<number>;
   /** The last part of the URL of the model's public page; see jobs/public-pages.ts. Null without a page. */
   share_token: string | null;
 }

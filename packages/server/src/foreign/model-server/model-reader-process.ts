@@ -7,7 +7,6 @@ import { digitalSourceType, EngineError, problemOfGlb, renderPartThumbnails } fr
 import { type Handlers, parentChannel } from '@gen3d/rpc';
 import { quoted } from '@gen3d/schema';
 import { leaveSignalsToParent, yieldToOthers } from '../../base/child-process.js';
-import { resized } from '../../work/runner/real-size.js';
 import { maxModelBytes } from '../../work/runner/runner-protocol.js';
 import { type ModelReaderFunctions, modelFiles, type ReadRequest } from './model-reader.js';
 import { ModelResponse, parseJson } from './model-response.js';
@@ -34,10 +33,9 @@ parentChannel({
   },
 } satisfies Handlers<ModelReaderFunctions>);
 
-async function read({ folder, maxTriangles, realSize, credit }: ReadRequest): Promise<void> {
+async function read({ folder, maxTriangles, credit }: ReadRequest): Promise<void> {
   const write = (name: string, bytes: Uint8Array) => writeFileSync(join(folder, name), bytes);
-  const received = await simplified(receivedModel(join(folder, modelFiles.received)), maxTriangles);
-  const glb = await resized(received, realSize);
+  const glb = await simplified(receivedModel(join(folder, modelFiles.received)), maxTriangles);
   if (glb.length > maxModelBytes) {
     const limit = `${maxModelBytes / mebibyte} MiB`;
     throw refused(

@@ -1,7 +1,6 @@
 import { createRequire } from 'node:module';
 import { EngineError, engineErrors } from '@gen3d/engine/errors';
 import { Child, ExitError, forkModule } from '@gen3d/rpc';
-import type { RealSize } from '@gen3d/schema/rules';
 import { bareEnvironment } from '../../base/environment.js';
 
 /** The files of a folder, in which a model server's file becomes a model. */
@@ -18,7 +17,6 @@ export interface ReadRequest {
   folder: string;
   /** A model with more is simplified. */
   maxTriangles: number;
-  realSize: RealSize | undefined;
   /** Is added to the model's credits. */
   credit: { name: string; license: string; source: string };
 }

@@ -112,14 +112,7 @@ export class ModelServer implements ModelMaker {
 
   async generate(
     photos: readonly SidePhoto[],
-    {
-      sampler,
-      options,
-      realSize,
-      maxTriangles = meshDefaults.maxTriangles,
-      onProgress,
-      signal: canceled,
-    }: MakeOptions = {},
+    { sampler, options, maxTriangles = meshDefaults.maxTriangles, onProgress, signal: canceled }: MakeOptions = {},
   ): Promise<Made> {
     const { manifest, timeoutMs } = this.#options;
     const { name, license } = manifest;
@@ -135,7 +128,7 @@ export class ModelServer implements ModelMaker {
       const write = performance.now();
       onProgress?.(0.9, 'write');
       const { license: terms, source } = license.weights;
-      await this.#reader.read({ folder, maxTriangles, realSize, credit: { name, license: terms, source } }, signal);
+      await this.#reader.read({ folder, maxTriangles, credit: { name, license: terms, source } }, signal);
       const [glb, thumbnail, transparentThumbnail] = await Promise.all([
         readFile(file('glb')),
         readFile(file('thumbnail')),

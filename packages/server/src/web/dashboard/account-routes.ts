@@ -27,7 +27,7 @@ export function ledgerRoutes({ db, cursors }: Pick<Services, 'db' | 'cursors'>):
   router.get('/', async (request, response) => {
     const { accountId } = callerOf(response);
     const before = await cursors.read(accountId, request.query.cursor);
-    const { entries, more } = await listLedger(db, accountId, before?.id, pageSize);
+    const { entries, more } = await listLedger(db, accountId, before, pageSize);
     const last = entries.at(-1);
     sendJson(response, 200, {
       entries: entries.map((row) => ({

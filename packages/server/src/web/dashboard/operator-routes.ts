@@ -87,7 +87,7 @@ export function operatorRoutes(services: Dependencies): Router {
 
   router.get('/accounts', async (request, response) => {
     const { search, cursor } = validated(AccountSearch.safeParse(request.query), 'query');
-    const after = (await cursors.read(operatorCursors, cursor))?.id;
+    const after = await cursors.read(operatorCursors, cursor);
     const { rows, more } = await accountsWithOpenJobs(db, { search, after, limit: pageSize });
     const last = rows.at(-1);
     sendJson(response, 200, {

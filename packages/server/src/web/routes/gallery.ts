@@ -1,24 +1,16 @@
-import { isTerminal, JobStatus, ListJobsQuery, limits } from '@gen3d/schema';
+import { isTerminal, JobStatus, ListJobsQuery } from '@gen3d/schema';
 import { type GalleryJob, type GalleryPage, jobGroups } from '@gen3d/schema/dashboard';
 import { samplerHeader } from '@gen3d/schema/rules';
 import { Router } from 'express';
 import { z } from 'zod';
 import { currentTime } from '../../data/db/time.js';
 import { deleteJob, finishDeletion } from '../../data/jobs/deletion.js';
-import {
-  countGallery,
-  findGalleryJob,
-  type GalleryRow,
-  listGallery,
-  setHidden,
-  toGalleryJob,
-} from '../../data/jobs/gallery.js';
+import { countGallery, findGalleryJob, type GalleryRow, listGallery, toGalleryJob } from '../../data/jobs/gallery.js';
 import { cancel } from '../../data/jobs/lifecycle.js';
 import { addPublicPage, removePublicPage } from '../../data/jobs/public-pages.js';
 import { retryJob } from '../../data/jobs/retry.js';
 import { HttpError, noSuch, sendJson, validated } from '../answers/responses.js';
 import { callerOf, refuseSandbox } from '../guards/auth.js';
-import { jsonBody } from '../guards/json-body.js';
 import { inTurn } from '../guards/shares.js';
 import { streamJobEvents } from './events.js';
 import { repeatKey, samplerSettings } from './jobs.js';
@@ -33,24 +25,19 @@ const GalleryQuery = z.object({
     .optional(),
   group: z.enum(jobGroups).optional(),
   status: z.optional(JobStatus),
-  visibility: z.enum(['visible', 'hidden', 'all']).default('visible'),
-  sort: z.enum(['newest', 'oldest', 'name']).default('newest'),
   limit: ListJobsQuery.shape.limit,
   cursor: z.string().optional(),
 });
 type GalleryQuery = z.infer<typeof GalleryQuery>;
 
 /**
- * Adapts a query to an account whose jobs have no labels: a search matches only ids, and all names are equal. Indexes
- * contain both, however many jobs everyone has created with the public test key.
+ * Adapts a query to an account whose jobs have no labels: a search matches only ids. An index contains them, however
+ * many jobs everyone has created with the public test key.
  */
-const withoutLabels = ({ search, id, sort, ...query }: GalleryQuery): GalleryQuery => ({
+const withoutLabels = ({ search, id, ...query }: GalleryQuery): GalleryQuery => ({
   ...query,
   id: search ? search.toUpperCase() : id,
-  sort: sort === 'name' ? 'oldest' : sort,
 });
-
-const Selection = z.object({ task_ids: z.array(z.string().max(26)).min(1).max(limits.pageSize.max) });
 
 /** The services that turn the row of a job into a response. */
 type Presented = Pick<Services, 'assetsUrl' | 'db' | 'estimateOf' | 'jobStores'>;
@@ -99,10 +86,9 @@ function addReads(router: Router, services: Dependencies): void {
     const inListTurn = <T>(work: () => Promise<T>) => inTurn(shares.lists, accountId, response, work, { rests: true });
     const { rows, more } = await inListTurn(list);
     const last = rows.at(-1);
-    const label = query.sort === 'name' ? last?.label_folded : undefined;
     sendJson(response, 200, {
       jobs: await Promise.all(rows.map(present)),
-      ...(more && last ? { next_cursor: cursors.issue(accountId, last.id, label) } : {}),
+      ...(more && last ? { next_cursor: cursors.issue(accountId, last.id) } : {}),
       ...(sandbox ? {} : await inListTurn(count)),
     } satisfies GalleryPage);
   });
@@ -117,19 +103,6 @@ function addReads(router: Router, services: Dependencies): void {
 function addChanges(router: Router, services: Dependencies): void {
   const { db, log, files, onJobCanceled, shares } = services;
   const { find } = presenter(services);
-  for (const [path, hidden] of [
-    ['/hide', true],
-    ['/unhide', false],
-  ] as const) {
-    router.post(path, refuseSandbox, jsonBody(services), async (request, response) => {
-      const { task_ids } = validated(Selection.safeParse(request.body));
-      const { accountId } = callerOf(response);
-      const change = () => setHidden(db, accountId, task_ids, hidden);
-      const changed = await inTurn(shares.changes, accountId, response, change);
-      sendJson(response, 200, { changed });
-    });
-  }
-
   // `route` keeps the type of `request.params`, which the handler before would widen.
   router.route('/:id').delete(refuseSandbox, async (request, response) => {
     const { id } = request.params;

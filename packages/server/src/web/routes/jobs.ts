@@ -96,7 +96,7 @@ export function jobRoutes(
     const { status, limit, cursor } = validated(parsed, 'query');
     const { accountId } = callerOf(response);
     const before = await cursors.read(accountId, cursor);
-    const { tasks, more } = await listTasks(db, accountId, { status, limit, before: before?.id });
+    const { tasks, more } = await listTasks(db, accountId, { status, limit, before });
     const last = tasks.at(-1);
     sendJson(response, 200, {
       jobs: tasks.map((task) => toTask(task, assetsUrl())),

@@ -3,7 +3,6 @@ import type * as Engine from '@gen3d/engine';
 import { type Handlers, parentChannel } from '@gen3d/rpc';
 import { leaveSignalsToParent } from '../../base/child-process.js';
 import { decodedPhoto } from './decoded-photo.js';
-import { resized } from './real-size.js';
 import type { RunnerFunctions, RunnerObserver } from './runner-protocol.js';
 
 let engine: typeof Engine;
@@ -29,10 +28,9 @@ const worker = parentChannel<RunnerObserver>({
     const onProgress: Engine.PoolGenerateOptions['onProgress'] = (fraction, { running, deviceWaitMs }) =>
       worker.notify('progress', { id, fraction, running, deviceWaitMs });
     const { stats, ...made } = await pool.generate(decoded, { ...options, onProgress, signal });
-    const glb = await resized(made.glb, options.realSize);
     const { bundle, warnings, outlineOverlap, stageMs } = stats;
     const rssBytes = process.memoryUsage.rss();
-    return { ...made, glb, stats: { bundle, warnings: [...warnings], outlineOverlap, stageMs }, rssBytes };
+    return { ...made, stats: { bundle, warnings: [...warnings], outlineOverlap, stageMs }, rssBytes };
   },
   ping() {},
 } satisfies Handlers<RunnerFunctions>);

@@ -1,7 +1,7 @@
 import type { EngineOptions, GenerateOptions } from '@gen3d/engine';
 import type { ExitError } from '@gen3d/rpc';
 import { warningMessages } from '@gen3d/schema';
-import { type PhotoSide, type RealSize, sniffFileType } from '@gen3d/schema/rules';
+import { type PhotoSide, sniffFileType } from '@gen3d/schema/rules';
 import { z } from 'zod';
 import type { RawImage } from '../../data/inputs/stored-image.js';
 import type { JobOptions } from '../../data/jobs/job-options.js';
@@ -87,9 +87,7 @@ export interface SidePhoto {
 }
 
 /** Undefined values have the defaults of the engine. */
-export interface MeshOptions extends Pick<GenerateOptions, 'resolution' | 'maxTriangles' | 'textureSize' | 'sampler'> {
-  realSize?: RealSize | undefined;
-}
+export type MeshOptions = Pick<GenerateOptions, 'resolution' | 'maxTriangles' | 'textureSize' | 'sampler'>;
 
 /** The worker calls these functions of a runner. */
 export interface RunnerFunctions {
