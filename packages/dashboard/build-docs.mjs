@@ -1,5 +1,4 @@
-// Renders the Markdown in docs/ as the pages that the server serves below /docs, plain HTML without scripts, and the
-// sections of these pages for its search.
+// Renders the Markdown in docs/ as the pages that the server serves below /docs, plain HTML without scripts.
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import GithubSlugger from 'github-slugger';
 import { Marked, Renderer } from 'marked';
@@ -111,7 +110,6 @@ const html = ({ name, title, contents, body }, pages) => `<!doctype html>
 <header class="top">
 <a class="brand" href="/" aria-label="gen3d, models">${logo}<span>gen3d</span></a>
 <nav aria-label="Pages">${pages.map((page) => linkTo(page, name)).join('\n')}</nav>
-<form action="/docs/search" role="search"><input type="search" name="q" required maxlength="100" placeholder="Search" aria-label="Search the documentation"></form>
 <a class="button" href="/">Dashboard</a>
 </header>
 <div class="columns">
@@ -123,34 +121,8 @@ ${body}</main>
 </html>
 `;
 
-const characters = { lt: '<', gt: '>', quot: '"', '#39': "'", amp: '&' };
-
-/** The text of Marked's HTML. */
-const textOf = (markup) =>
-  markup
-    .replace(/<[^>]+>/g, ' ')
-    .replace(/&(lt|gt|quot|#39|amp);/g, (_, name) => characters[name])
-    .replace(/\s+/g, ' ')
-    .trim();
-
-/** The parts of a page below each of its headings. */
-const sectionsOf = ({ name, title, body }) =>
-  body
-    .split(/(?=<h[1-4] id=)/)
-    .map((part) => /^<h[1-4] id="([^"]+)">(.*?)<\/h[1-4]>(.*)$/s.exec(part))
-    .filter((match) => match !== null)
-    .map(([, id, heading, text]) => ({
-      url: `${urlOf(name)}#${id}`,
-      page: title,
-      heading: textOf(heading),
-      text: textOf(text),
-    }));
-
 mkdirSync(target, { recursive: true });
 const pages = names.map(render);
-/** The server puts the results in place of the comment. */
-const search = { name: 'search', title: 'Search', contents: [], body: '<h1>Search</h1>\n<!-- results -->\n' };
-for (const page of [...pages, search]) writeFileSync(new URL(`${page.name}.html`, target), html(page, pages));
-writeFileSync(new URL('sections.json', target), JSON.stringify(pages.flatMap(sectionsOf)));
+for (const page of pages) writeFileSync(new URL(`${page.name}.html`, target), html(page, pages));
 const styles = ['base.css', 'docs.css'].map((name) => readFileSync(new URL(`src/${name}`, import.meta.url), 'utf8'));
 writeFileSync(new URL('docs.css', target), styles.join('\n'));

@@ -115,7 +115,7 @@ await main(async (atEnd) => {
     await screenshot('keys-revoke', { fullPage: false });
     await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
 
-    await open('/dashboard/balance', '.chart');
+    await open('/dashboard/balance', 'h1');
     await screenshot('usage');
 
     await open('/dashboard/webhook', 'form');

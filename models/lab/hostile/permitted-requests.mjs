@@ -100,12 +100,12 @@ async function signIn(url, key, address) {
 /** @type {readonly Permitted[]} */
 const reads = [
   ...['/v1/jobs', '/v1/jobs/JOB', '/v1/balance', '/v1/webhook-endpoint'],
-  ...['/gen3d/jobs', '/gen3d/jobs?search=zzzz', '/gen3d/jobs?sort=name', '/gen3d/jobs/JOB'],
+  ...['/gen3d/jobs', '/gen3d/jobs?search=zzzz', '/gen3d/jobs?group=failed', '/gen3d/jobs/JOB'],
   ...['/gen3d/jobs/JOB/events', '/gen3d/events', '/v1/3d/generations/JOB'],
   ...['session', 'jobs', 'jobs/JOB', 'gallery', 'gallery/JOB', 'gallery/JOB/events', 'job-details/JOB'].map(
     (path) => `/dashboard/api/${path}`,
   ),
-  ...['job-details/JOB/photo', 'balance', 'ledger', 'ledger/days', 'quotas', 'keys', 'webhook-endpoint'].map(
+  ...['job-details/JOB/photo', 'balance', 'ledger', 'quotas', 'keys', 'webhook-endpoint'].map(
     (path) => `/dashboard/api/${path}`,
   ),
   ...['events', 'events/JOB/delivery', 'stream'].map((path) => `/dashboard/api/${path}`),
@@ -123,7 +123,6 @@ const writes = [
   { method: 'POST', path: '/gen3d/jobs/EACH/retry' },
   { method: 'DELETE', path: '/gen3d/jobs/EACH' },
   { method: 'PUT', path: '/gen3d/jobs/EACH/share' },
-  { method: 'POST', path: '/gen3d/jobs/hide', body: { task_ids: ['EACH'] } },
   { method: 'PUT', path: endpoint, body: { url: 'https://receiver.invalid/hook' } },
   { method: 'POST', path: `${endpoint}/rotate` },
   { method: 'POST', path: `${endpoint}/test` },

@@ -16,7 +16,7 @@ const sandboxJobs = 864_000;
 const labeledJobs = 100_000;
 const connections = 100;
 const readMs = 100;
-const queries = ['search=zzzz', 'search=zzzz&group=done', 'sort=name', 'visibility=hidden', 'group=failed', ''];
+const queries = ['search=zzzz', 'search=zzzz&group=done', 'group=failed', ''];
 
 /**
  * Prints a table. Fails if the reads take too long.

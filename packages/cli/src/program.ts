@@ -38,7 +38,6 @@ const serverSettings: Readonly<Record<string, 'all' | readonly Setting['key'][]>
     'workers',
     ...bundles.slice(1),
     'allowPrivateNetwork',
-    'denyNetwork',
     'host',
     'metricsPort',
     'metricsHost',

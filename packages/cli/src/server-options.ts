@@ -21,7 +21,6 @@ const placeholders: Partial<Record<Key, string>> = {
   matte: 'matte',
   device: 'device',
   rateLimit: 'rate:burst',
-  denyNetwork: 'cidr,...',
   maxOpenJobs: 'number',
   maxJobsPerDay: 'number',
   preparations: 'number',

@@ -1,7 +1,6 @@
 import { CreateJobResponse, type GalleryJob, type Task } from '@gen3d/schema/dashboard';
 import type { JobEstimate } from '@gen3d/schema/rules';
 import { type Api, parseResponse } from './api.js';
-import { copyKeptPhotos, forgetPhotosOf } from './photos/kept-photos.js';
 
 /** Both statuses before inference have the same label, because the difference matters only to the server. */
 export const statusLabels: Record<Task['status'], string> = {
@@ -43,15 +42,10 @@ export const cancelJob = (api: Api, id: string): Promise<unknown> => api.send('P
 export const deleteConsequence =
   'The model, the photos and the name are removed for good. Links to the model stop working.';
 
-/** Deletes a job that is not in inference, and this browser's copies of its photos. @throws {ApiError} */
-export async function deleteJob(api: Api, id: string): Promise<void> {
-  await api.send('DELETE', `/gallery/${id}`);
-  await forgetPhotosOf(id);
-}
+/** Deletes a job that is not in inference. @throws {ApiError} */
+export const deleteJob = (api: Api, id: string): Promise<unknown> => api.send('DELETE', `/gallery/${id}`);
 
 /** Creates a job for another job's photos. Returns its id. @throws {ApiError} */
 export async function retryJob(api: Api, id: string): Promise<string> {
-  const { job_id } = parseResponse(CreateJobResponse, await api.send('POST', `/gallery/${id}/retry`));
-  await copyKeptPhotos(id, job_id);
-  return job_id;
+  return parseResponse(CreateJobResponse, await api.send('POST', `/gallery/${id}/retry`)).job_id;
 }

@@ -3,7 +3,6 @@ import { type ComponentChildren, createContext, type JSX } from 'preact';
 import { useCallback, useContext, useEffect, useMemo, useState } from 'preact/hooks';
 import { type Api, createApi } from './api.js';
 import { Button } from './components/buttons.js';
-import { forgetPhotos } from './photos/kept-photos.js';
 
 type SignedInSession = Exclude<Session, { role: null }>;
 type Account = SignedInSession['accounts'][number];
@@ -60,11 +59,6 @@ export function SessionProvider(props: {
   }, []);
   // Only once: choosing another account reads the session if necessary.
   useEffect(() => void refresh(chosenId), [refresh]);
-
-  // However the session ended, its photos must not be left to the next user of this browser.
-  useEffect(() => {
-    if (session?.role === null) void forgetPhotos();
-  }, [session]);
 
   const clearSession = useCallback((isEnded: boolean) => {
     setEnded(isEnded);

@@ -101,16 +101,6 @@ export type LedgerEntry = z.infer<typeof LedgerEntry>;
 export const LedgerPage = z.object({ entries: z.array(LedgerEntry), next_cursor: NextCursor });
 export type LedgerPage = z.infer<typeof LedgerPage>;
 
-export const DailySpend = z.object({
-  date: z.string(),
-  spent_usd: z.number(),
-  inference_seconds: z.number(),
-  jobs: z.number(),
-});
-export type DailySpend = z.infer<typeof DailySpend>;
-export const SpendHistory = z.object({ days: z.array(DailySpend) });
-export type SpendHistory = z.infer<typeof SpendHistory>;
-
 const Quota = z.object({ used: z.number(), max: z.number() });
 /** How much the account has stored, and how much it may store. `jobs_without_model` counts failed and canceled jobs. */
 export const QuotaList = z.object({

@@ -6,7 +6,6 @@ import { limits, oneLine, publicTestKey, quoted, trimmed } from '@gen3d/schema';
 import { z } from 'zod';
 import { ConfigError, errorMessage } from './base/errors.js';
 import { maxUsd } from './base/money.js';
-import { isNetwork } from './base/net/address.js';
 import { isS3Url, parseS3Url } from './base/s3-url.js';
 import { type BundleChoice, bundleChoicePath, readBundleChoice } from './chosen-bundles.js';
 
@@ -101,16 +100,13 @@ const retryDelays = z
       .max(limits.webhookRetries, { error: delaysError }),
   );
 
-/** A variable contains the items separated by commas, and the file contains a list. */
-const listOf = (isValid: (item: string) => boolean, error: string) =>
-  z
-    .union([z.string().transform((text) => text.split(',').map((item) => item.trim())), z.array(z.string())], { error })
-    .pipe(z.array(z.string().refine(isValid, error)));
-const networks = listOf(isNetwork, 'must be networks in CIDR notation, such as 203.0.113.0/24,2001:db8::/32');
-const hosts = listOf(
-  (host) => /^[\w.-]+$|^\[[\da-f:.]+\]$/i.test(host),
-  'must be host names without a port, such as localhost,gen3d.example.com',
-);
+const hostsError = 'must be host names without a port, such as localhost,gen3d.example.com';
+/** A variable contains the names separated by commas, and the file contains a list. */
+const hosts = z
+  .union([z.string().transform((text) => text.split(',').map((item) => item.trim())), z.array(z.string())], {
+    error: hostsError,
+  })
+  .pipe(z.array(z.string().regex(/^[\w.-]+$|^\[[\da-f:.]+\]$/i, hostsError)));
 
 /** The settings with a flag, described once for `--help`, docs/configuration.md and the checks. */
 const WithFlag = z.strictObject({
@@ -191,22 +187,14 @@ const WithFlag = z.strictObject({
     .describe(
       'Maximum number of jobs that an account creates per day (UTC); beyond it, creating a job is refused with 429',
     ),
-  keepModelsDays: number('whole number', 1)
-    .optional()
-    .describe('Number of days after which a finished job is deleted with its model; default: never'),
-  keepPhotosDays: number('whole number', 1, limits.taskRetentionDays)
-    .optional()
+  keepPhotosDays: number('whole number', 0, limits.taskRetentionDays)
+    .default(7)
     .describe(
-      'Number of days for which the photo of a model is kept, to show it and to make the model again; default: 0',
+      "Number of days for which the photos of finished jobs are kept, to show them and to make a model again; those of an account's newest jobs only",
     ),
   allowPrivateNetwork: flag
     .default(false)
     .describe('Allow image and webhook URLs at private, loopback and link-local addresses'),
-  denyNetwork: networks
-    .optional()
-    .describe(
-      'Networks that image and webhook URLs must not lead to, in addition, such as your own public addresses: 203.0.113.0/24,2001:db8::/32',
-    ),
   decoderSandbox: z
     .enum(['auto', 'require', 'off'])
     .default('auto')

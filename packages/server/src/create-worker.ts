@@ -10,8 +10,8 @@ import { Children, type ChildrenOptions } from './work/children.js';
 import { Worker, type WorkerOptions } from './work/worker.js';
 
 /** Sends requests to URLs from users, for images and webhooks, and refuses private addresses. */
-export const userUrlAgent = ({ allowPrivateNetwork, denyNetwork }: Config): Agent =>
-  guardedAgent({ allowPrivateNetwork, denyNetwork, connectTimeoutMs: limits.webhookTimeoutMs });
+export const userUrlAgent = ({ allowPrivateNetwork }: Config): Agent =>
+  guardedAgent({ allowPrivateNetwork, connectTimeoutMs: limits.webhookTimeoutMs });
 
 /** The edges that the composition root supplies to a worker. */
 export interface WorkEdges extends StoreEdges {

@@ -41,7 +41,7 @@ export const openAdmin = (config: Config): Promise<Admin> => open(edges, config)
  * if (manifest.kind === 'http') console.log((await probeModelServer(manifest)) ?? 'ready');
  */
 export async function probeModelServer(manifest: HttpManifest): Promise<string | undefined> {
-  const server = new ModelServer({ manifest, timeoutMs: 0, rules: { allowPrivateNetwork: false } });
+  const server = new ModelServer({ manifest, timeoutMs: 0, allowPrivateNetwork: false });
   const problem = await server.probe().finally(() => server.kill());
   return problem?.message;
 }

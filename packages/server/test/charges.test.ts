@@ -1,7 +1,7 @@
 // Jobs that cost money, from create to the ledger, with real runners.
 // @module-tag slow
 import { CreateJobResponse } from '@gen3d/schema';
-import { GalleryJob, LedgerPage, SpendHistory } from '@gen3d/schema/dashboard';
+import { GalleryJob, LedgerPage } from '@gen3d/schema/dashboard';
 import { expect, test } from 'vitest';
 import { asDataUri, ballPhoto, transparentPhoto } from './ball-photo.js';
 import { type Caller, sharedServer, withImages } from './contract/kit.js';
@@ -30,20 +30,16 @@ const balance = async ({ call }: Caller) =>
   ((await call('GET', '/v1/balance')).body as { balance_usd: number }).balance_usd;
 const statusOf = async ({ call }: Caller, id: string) => (await finishedJob(call, id)).status;
 
-/** The account's ledger and spend of today, as the dashboard shows them. The entries must add up to the balance. */
+/** The charges in the account's ledger, as the dashboard shows it. The entries must add up to the balance. */
 async function accounts(caller: Caller) {
   const browser = await signIn({ api_key: caller.apiKey });
   const { entries } = LedgerPage.parse((await browser.call('GET', '/ledger')).body);
   const sum = entries.reduce((total, { amount_usd }) => total + Math.round(1e6 * amount_usd), 0);
   expect(sum).toBe(Math.round(1e6 * (await balance(caller))));
-  const { days } = SpendHistory.parse((await browser.call('GET', '/ledger/days')).body);
-  const charges = entries.filter(({ kind }) => kind === 'charge');
-  const spent = charges.reduce((total, { amount_usd }) => total - amount_usd, 0);
-  expect(days.reduce((total, { spent_usd }) => total + spent_usd, 0)).toBeCloseTo(spent, 6);
-  return charges;
+  return entries.filter(({ kind }) => kind === 'charge');
 }
 
-test('a job costs its seconds of inference, once, and its photo is not kept', async () => {
+test('a job costs its seconds of inference, once', async () => {
   const caller = await newCaller(1_000);
   const id = await caller.create({ ...withImages(photo), idempotency_key: 'order-1' });
   expect(await statusOf(caller, id)).toBe('SUCCEEDED');
@@ -54,8 +50,6 @@ test('a job costs its seconds of inference, once, and its photo is not kept', as
   expect(work_seconds).toBeGreaterThanOrEqual(inference_seconds!);
   expect(await accounts(caller)).toMatchObject([{ task_id: id, inference_seconds }]);
   expect(await balance(caller)).toBeCloseTo(1_000 - usdPerSecond * inference_seconds!, 6);
-  expect(job.can_retry).toBe(false);
-  expect(codeOf(await gallery(caller, 'POST', `/${id}/retry`))).toBe('not_retryable');
   expect(codeOf(await gallery(caller, 'POST', `/${id}/cancel`))).toBe('not_cancelable');
   expect(await accounts(caller)).toHaveLength(1);
 });

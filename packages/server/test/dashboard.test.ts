@@ -10,14 +10,11 @@ import {
   OperatorAccountList,
   Overview,
   QuotaList,
-  SpendHistory,
 } from '@gen3d/schema/dashboard';
 import { sql } from 'kysely';
 import { pino } from 'pino';
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { dayMs } from '../src/base/time.js';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { version } from '../src/base/version.js';
-import { charge } from '../src/data/accounts/ledger.js';
 import type { Db } from '../src/data/db/database.js';
 import { currentTime } from '../src/data/db/time.js';
 import { dataDirOf } from '../src/data/installation/data-dir.js';
@@ -256,7 +253,7 @@ const changes = [
   ['POST', '/operator/accounts/01ARZ3NDEKTSV4RRFFQ69G5FAV/credit'],
 ] as const;
 /** Every route that only reads data of an account. */
-const reads = ['/jobs', '/balance', '/ledger', '/ledger/days', '/keys', '/webhook-endpoint', '/events'] as const;
+const reads = ['/jobs', '/balance', '/ledger', '/keys', '/webhook-endpoint', '/events'] as const;
 const operatorReads = ['/operator/overview', '/operator/accounts'] as const;
 
 describe('a page of another site', () => {
@@ -511,26 +508,6 @@ test('the ledger lists every entry, newest first, in pages', async () => {
   expect(amounts).toEqual([...Array.from({ length: 60 }, (_, index) => 60 - index), 10]);
   expect(second.next_cursor).toBeUndefined();
   expect(codeOf(await call('GET', '/ledger?cursor=made-up'))).toBe('invalid_cursor');
-});
-
-test('the spend of a day is the sum of its charges', async () => {
-  const { accountId, apiKey } = await newCaller();
-  const now = Date.now();
-  onTestFinished(() => void vi.useRealTimers());
-  await withDatabase(async (db) => {
-    for (const [index, at] of [now, now, now - 5 * dayMs, now - 40 * dayMs].entries()) {
-      vi.useFakeTimers({ toFake: ['Date'], now: at });
-      const job = { accountId, jobId: `${accountId} ${index}`, price: 250_000, instance: 'cpu', inferenceMs: 100 };
-      await db.transaction().execute((trx) => charge(trx, job, at));
-    }
-  });
-  vi.useRealTimers();
-  const { call } = await signIn({ api_key: apiKey });
-  const { days } = SpendHistory.parse((await call('GET', '/ledger/days')).body);
-  expect(days).toHaveLength(30);
-  expect(days.at(-1)).toMatchObject({ spent_usd: 0.5, inference_seconds: 0.2, jobs: 2 });
-  expect(days.at(-6)).toMatchObject({ spent_usd: 0.25, inference_seconds: 0.1, jobs: 1 });
-  expect(days.filter(({ jobs }) => jobs > 0)).toHaveLength(2);
 });
 
 test('a ping that fails is listed as a dead letter with its last attempt, and can be replayed', async () => {

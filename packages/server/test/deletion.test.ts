@@ -15,14 +15,8 @@ import type { Db } from '../src/data/db/database.js';
 import { openSqlite } from '../src/data/db/sqlite-connection.js';
 import { FolderInputStore } from '../src/data/inputs/folder-store.js';
 import { dataDirOf } from '../src/data/installation/data-dir.js';
-import {
-  deleteJob,
-  deleteOldModels,
-  eraseDeletedAccounts,
-  finishDeletions,
-  forgetDeletions,
-} from '../src/data/jobs/deletion.js';
-import { deleteOldJobs, retentionTime } from '../src/data/jobs/retention.js';
+import { deleteJob, eraseDeletedAccounts, finishDeletions, forgetDeletions } from '../src/data/jobs/deletion.js';
+import { deleteOldJobs } from '../src/data/jobs/retention.js';
 import { openAdmin } from '../src/index.js';
 import { ballPhoto } from './ball-photo.js';
 import { codeOf } from './dashboard-kit.js';
@@ -33,7 +27,6 @@ import {
   newInstallation,
   newPostgresDatabase,
   onPostgres,
-  silent,
   startServer,
   type TestServer,
   temporaryFolder,
@@ -400,7 +393,7 @@ test('a deleted account leaves its amounts, and nothing else: no name, key, job 
   await remove(next, others, server.apiKey);
   expect(await tablesWith(next, secret)).toEqual([]);
   expect(filesWith(next, secret)).toEqual([]);
-  const left = ['accounts', 'deleted_jobs', 'ledger', 'spend_days'];
+  const left = ['accounts', 'deleted_jobs', 'ledger'];
   await until(async () => JSON.stringify(await tablesWith(next, account_id)) === JSON.stringify(left));
   expect((await next.call('GET', url)).status).toBe(410);
   expect(lines).not.toEqual([]);
@@ -482,21 +475,4 @@ test('the operator deletes a job, also one whose record has expired', async () =
   await expect(admin.deleteJob(newUlid())).rejects.toThrow('No job has the id');
   await withDatabase(server, (db) => finishDeletions(db, filesOf(server)));
   expect([...filesWith(server, id), ...filesWith(server, expired)]).toEqual([]);
-});
-
-test('models are deleted after the number of days that the operator has set, however many calls it takes', async () => {
-  const server = await startServer();
-  const ids: string[] = [];
-  for (let i = 0; i < 3; i++) ids.push(await jobOn(server));
-  for (const id of ids) await succeed(server, id);
-  await withDatabase(server, async (db) => {
-    await retentionTime(db, silent);
-    await deleteOldModels(db, Date.now() + 9 * dayMs, 10);
-    await finishDeletions(db, filesOf(server));
-    expect(ids.map((id) => filesWith(server, id).length > 0)).toEqual([true, true, true]);
-    await deleteOldModels(db, Date.now() + 11 * dayMs, 10);
-    await deleteOldModels(db, Date.now() + 11 * dayMs, 10);
-    await finishDeletions(db, filesOf(server));
-  });
-  expect(ids.flatMap((id) => filesWith(server, id))).toEqual([]);
 });

@@ -290,7 +290,6 @@ export async function until<T>(check: () => Promise<T | undefined | false>, time
 export const documentationPages = [
   '/docs',
   '/docs/getting-started',
-  '/docs/search',
   '/docs/contract',
   '/docs/job-list',
   '/docs/errors',

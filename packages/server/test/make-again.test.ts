@@ -44,7 +44,7 @@ async function expectPrivatePhoto(server: TestServer, id: string): Promise<void>
 test('a model can be made again from its kept photo, which only its account can see, as a second job that is charged like any other', async () => {
   // Low, so that the balance lasts on a busy machine.
   const rates = { instance: 'own', rates: { own: 0.01 } };
-  const server = await startServer({ workers: 1, keepPhotosDays: 3, ...rates });
+  const server = await startServer({ workers: 1, ...rates });
   const id = await makeModel(server);
   await expectPrivatePhoto(server, id);
   expect(hasPhotos(server, id)).toEqual([true, true]);

@@ -81,7 +81,7 @@ test('the options of a job reach the model server if the bundle lists them, also
   await mkdir(bundle);
   const fields = { ...manifest, model: undefined };
   await writeFile(join(bundle, 'manifest.json'), JSON.stringify(httpManifest(`${url}${path}`, fields)));
-  const { call } = await startServer({ workers: 1, bundle, keepPhotosDays: 1 });
+  const { call } = await startServer({ workers: 1, bundle });
 
   const options = { texture_size: '2048', pipeline: { other: true }, keep: 1, list: [1] };
   const id = await createJob(call, { ...imageJob(ballPhoto()), options });

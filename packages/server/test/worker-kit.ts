@@ -43,7 +43,6 @@ export function testWorker(
     config: {
       preparations,
       leaseSeconds: leaseMs / 1_000,
-      keepPhotosDays: undefined,
       rates: { cpu: 1 },
       resolution: 32,
       textureSize: 256,

@@ -5,7 +5,6 @@ import { useEffect, useState } from 'preact/hooks';
 import type { Api } from '../api.js';
 import { capitalized, dateTime, relativeTime } from '../format.js';
 import { estimateOf, jobName, retryMayHelp, statusLabels } from '../jobs.js';
-import { keptPhoto } from '../photos/kept-photos.js';
 import type { Upload } from '../photos/uploads.js';
 import { useSession } from '../session.js';
 import { isOpen } from '../use-gallery.js';
@@ -20,26 +19,15 @@ const hideBroken = (event: TargetedEvent<HTMLImageElement>) => {
   event.currentTarget.hidden = true;
 };
 
-/**
- * Loads a job's photo: this browser's copy, or else, if the job `isOnServer`, the server's. Undefined without either.
- *
- * @throws if the browser cannot show it
- */
-export async function photoOf(
-  api: Api,
-  jobId: string,
-  side: PhotoSide,
-  isOnServer: boolean,
-): Promise<Blob | undefined> {
-  const kept = await keptPhoto(jobId, side);
-  if (kept || !isOnServer) return kept;
+/** Loads a job's photo. Undefined if the server no longer has it. @throws if the browser cannot show it */
+export async function photoOf(api: Api, jobId: string, side: PhotoSide): Promise<Blob | undefined> {
   const photo = await api.getFile(`/job-details/${jobId}/photos/${side}`);
   if (photo) (await createImageBitmap(photo)).close();
   return photo;
 }
 
 /** Returns a blob: URL of what `photoOf` loads. Undefined if the browser cannot show it, or if not `wanted`. */
-export function usePhoto(jobId: string, side: PhotoSide, isOnServer: boolean, wanted = true): string | undefined {
+export function usePhoto(jobId: string, side: PhotoSide, wanted: boolean): string | undefined {
   const { api } = useSession();
   const [url, setUrl] = useState<string>();
   useEffect(() => {
@@ -47,7 +35,7 @@ export function usePhoto(jobId: string, side: PhotoSide, isOnServer: boolean, wa
     let createdUrl: string | undefined;
     let unmounted = false;
     const load = async () => {
-      const photo = await photoOf(api, jobId, side, isOnServer);
+      const photo = await photoOf(api, jobId, side);
       if (!photo || unmounted) return;
       createdUrl = URL.createObjectURL(photo);
       setUrl(createdUrl);
@@ -59,7 +47,7 @@ export function usePhoto(jobId: string, side: PhotoSide, isOnServer: boolean, wa
       if (createdUrl) URL.revokeObjectURL(createdUrl);
       setUrl(undefined);
     };
-  }, [api, jobId, side, isOnServer, wanted]);
+  }, [api, jobId, side, wanted]);
   return url;
 }
 
@@ -104,7 +92,7 @@ export interface JobCardProps {
 /** All cards have the same height. A long error is cut off here; the job's page shows all of it. */
 export function JobCard({ job, preview, selected, onSelect, onCancel, onRetry }: JobCardProps) {
   const { task_id, status, progress, thumbnail_url, error, created_at, queue_position } = job;
-  const photo = usePhoto(task_id, 'front', true, !thumbnail_url && preview === undefined);
+  const photo = usePhoto(task_id, 'front', !thumbnail_url && preview === undefined);
   const photoUrl = preview ?? photo;
   const name = jobName(job);
   const remark = error?.message ?? describeWarnings(job.warnings)[0];

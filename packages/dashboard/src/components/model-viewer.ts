@@ -3,7 +3,6 @@ import '@google/model-viewer';
 import type { ModelViewerElement } from '@google/model-viewer';
 import { $scene } from '@google/model-viewer/lib/model-viewer-base.js';
 import { Mesh, MeshBasicMaterial, MeshStandardMaterial, type Object3D } from 'three';
-import * as z from 'zod/mini';
 
 /** This color is visible on a light and on a dark background. */
 const lineColor = 0x5b7cfa;
@@ -14,60 +13,6 @@ export interface ModelFigures {
   vertices: number;
   /** The texture's size in pixels. Undefined if the model has no texture. */
   texture: { width: number; height: number } | undefined;
-}
-
-const Vector = z.tuple([z.number(), z.number(), z.number()]);
-/** The engine's `PhotoView` says how the photo shows the model. The frame is a square in the middle of the view. */
-const PhotoView = z.object({
-  cameraPosition: Vector,
-  cameraTarget: Vector,
-  fieldOfView: z.number(),
-  frame: z.object({ left: z.number(), top: z.number(), width: z.number(), height: z.number() }),
-});
-export type PhotoView = z.infer<typeof PhotoView>;
-
-/** Reads how the photo shows the model. Undefined for a model that does not say, such as the sample. */
-export function photoViewOf(viewer: ModelViewerElement): PhotoView | undefined {
-  return PhotoView.safeParse(viewer.originalGltfJson?.asset.extras?.photo).data;
-}
-
-function distanceOf({ cameraPosition, cameraTarget }: PhotoView): number {
-  return Math.hypot(...cameraPosition.map((value, axis) => value - cameraTarget[axis]!));
-}
-
-/** Looks at the model from the photo's camera. The photo's frame fills the shorter side of the element. */
-export function lookFromPhoto(viewer: ModelViewerElement, view: PhotoView): void {
-  const { cameraPosition: from, cameraTarget: target, fieldOfView } = view;
-  const distance = distanceOf(view);
-  const yaw = Math.atan2(from[0] - target[0], from[2] - target[2]);
-  const polarAngle = Math.acos((from[1] - target[1]) / distance);
-  const { idealAspect, aspect } = viewer[$scene];
-  // model-viewer widens the angle of view by the divisor, to fit wide models into narrow elements.
-  const halfTangent = (Math.tan(fieldOfView / 2) * Math.max(1, 1 / aspect)) / Math.max(1, idealAspect / aspect);
-  const angle = `${2 * Math.atan(halfTangent)}rad`;
-  // Without these limits, model-viewer would keep the camera within its automatic ones.
-  viewer.minCameraOrbit = `auto auto ${distance / 4}m`;
-  viewer.maxCameraOrbit = `auto auto ${distance}m`;
-  viewer.maxFieldOfView = angle;
-  viewer.resetTurntableRotation();
-  viewer.cameraTarget = target.map((value) => `${value}m`).join(' ');
-  viewer.fieldOfView = angle;
-  viewer.cameraOrbit = `${yaw}rad ${polarAngle}rad ${distance}m`;
-}
-
-/** Computes where the photo belongs on top of the model, as styles relative to the element. */
-export function photoPlacement(viewer: ModelViewerElement, view: PhotoView) {
-  const { clientWidth, clientHeight } = viewer;
-  const zoom = distanceOf(view) / viewer.getCameraOrbit().radius;
-  const halfTangent = Math.tan((viewer.getFieldOfView() / 360) * Math.PI);
-  const side = (zoom * clientHeight * Math.tan(view.fieldOfView / 2)) / halfTangent;
-  const { left, top, width, height } = view.frame;
-  return {
-    left: `${clientWidth / 2 - side / 2 - (left * side) / width}px`,
-    top: `${clientHeight / 2 - side / 2 - (top * side) / height}px`,
-    width: `${side / width}px`,
-    height: `${side / height}px`,
-  };
 }
 
 /** Counts the parts of the model. */

@@ -1,11 +1,4 @@
-import {
-  Balance,
-  type DailySpend,
-  type LedgerEntry,
-  LedgerPage,
-  QuotaList,
-  SpendHistory,
-} from '@gen3d/schema/dashboard';
+import { Balance, type LedgerEntry, LedgerPage, QuotaList } from '@gen3d/schema/dashboard';
 import { useState } from 'preact/hooks';
 import { Problem, useAction } from '../components/feedback.js';
 import { type Column, ShowMore, Table, Tile } from '../components/table.js';
@@ -22,13 +15,12 @@ const columns: readonly Column[] = [
   { name: 'Amount', right: true },
 ];
 
-/** Shows the account's balance and ledger. If every rate is 0, shows its usage instead, in seconds of work. */
+/** Shows the account's balance and ledger. If every rate is 0, shows its models instead, in seconds of work. */
 export function BalancePage() {
   const { api, charges, account } = useSession();
   const title = charges ? 'Balance' : 'Usage';
   useTitle(title);
   const [balance, setBalance] = useState<Balance>();
-  const [days, setDays] = useState<DailySpend[]>([]);
   const [quotas, setQuotas] = useState<QuotaList>();
   const [entries, setEntries] = useState<LedgerEntry[]>();
   const [cursor, setCursor] = useState<string>();
@@ -43,15 +35,13 @@ export function BalancePage() {
   const loadProblem = usePolling(async () => {
     // Polls only until everything is loaded, because a new first page would discard the pages after it.
     if (entries) return false;
-    const [newBalance, newQuotas, history, page] = await Promise.all([
+    const [newBalance, newQuotas, page] = await Promise.all([
       api.get('/balance', Balance),
       api.get('/quotas', QuotaList),
-      api.get('/ledger/days', SpendHistory),
       api.get('/ledger', LedgerPage),
     ]);
     setBalance(newBalance);
     setQuotas(newQuotas);
-    setDays(history.days);
     setEntries(page.entries);
     setCursor(page.next_cursor);
     return false;
@@ -69,9 +59,7 @@ export function BalancePage() {
         />
       )}
       {balance && charges && <BalanceTiles balance={balance} />}
-      {days.length > 0 && !charges && <UsageTiles days={days} />}
       {quotas && !account.sandbox && <Quotas quotas={quotas} />}
-      {days.length > 0 && <DayChart days={days} charges={charges} />}
       {shownEntries && (
         <section>
           <h2>{charges ? 'Ledger' : 'Models'}</h2>
@@ -146,75 +134,5 @@ function BalanceTiles({ balance: { balance_usd, min_balance_usd, rates } }: { ba
         ))}
       </div>
     </div>
-  );
-}
-
-function UsageTiles({ days }: { days: readonly DailySpend[] }) {
-  const jobs = days.reduce((sum, day) => sum + day.jobs, 0);
-  const work = days.reduce((sum, day) => sum + day.inference_seconds, 0);
-  return (
-    <div class="tiles">
-      <Tile label={`Models in ${days.length} days`} value={jobs} />
-      <Tile label={`Inference in ${days.length} days`} value={seconds(work)}>
-        {jobs > 0 && `${seconds(work / jobs)} per model`}
-      </Tile>
-    </div>
-  );
-}
-
-const height = 96;
-const step = 20;
-const barWidth = 12;
-
-const modelCount = (jobs: number) => `${jobs} ${jobs === 1 ? 'model' : 'models'}`;
-
-/** Charts the cost of each day, or its number of models if the server charges nothing. */
-function DayChart({ days, charges }: { days: readonly DailySpend[]; charges: boolean }) {
-  const barValue = (day: DailySpend) => (charges ? day.spent_usd : day.jobs);
-  const label = (day: Pick<DailySpend, 'jobs' | 'spent_usd' | 'inference_seconds'>) =>
-    `${modelCount(day.jobs)}, ${charges ? usd(day.spent_usd) : seconds(day.inference_seconds)}`;
-  const total = label({
-    jobs: days.reduce((sum, day) => sum + day.jobs, 0),
-    spent_usd: days.reduce((sum, day) => sum + day.spent_usd, 0),
-    inference_seconds: days.reduce((sum, day) => sum + day.inference_seconds, 0),
-  });
-  const maxDay = days.reduce((max, day) => (barValue(day) > barValue(max) ? day : max));
-  const max = barValue(maxDay) || 1;
-  return (
-    <section>
-      <h2>{charges ? 'Cost per day' : 'Models per day'}</h2>
-      <svg
-        class="chart"
-        role="img"
-        aria-label={`${charges ? 'Cost' : 'Models'} per day: ${total} in ${days.length} days`}
-        viewBox={`0 0 ${days.length * step} ${height}`}
-        preserveAspectRatio="none"
-      >
-        {days.map((day, index) => {
-          const barHeight = Math.max(2, (barValue(day) / max) * height);
-          return (
-            <rect
-              key={day.date}
-              class={barValue(day) === 0 ? 'none' : ''}
-              x={index * step + (step - barWidth) / 2}
-              y={height - barHeight}
-              width={barWidth}
-              height={barHeight}
-            >
-              <title>{`${day.date}: ${label(day)}`}</title>
-            </rect>
-          );
-        })}
-      </svg>
-      <p class="row between hint">
-        <span>{days[0]?.date}</span>
-        {barValue(maxDay) > 0 && (
-          <span>
-            Highest bar: {maxDay.date}, {label(maxDay)}
-          </span>
-        )}
-        <span>today</span>
-      </p>
-    </section>
   );
 }

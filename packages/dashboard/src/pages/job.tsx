@@ -83,11 +83,11 @@ export function JobPage() {
       <div class="job">
         {(glb || photo || tookMs === null) && (
           <section aria-label="Model">
-            {glb && <ModelView key={glb} glb={glb} thumbnail={thumbnail} photo={photo} onMeasured={setFigures} />}
+            {glb && <ModelView key={glb} glb={glb} thumbnail={thumbnail} onMeasured={setFigures} />}
             {!glb && tookMs === null && <WaitingView job={task} photo={photo} />}
             {!glb && tookMs !== null && (
               <div class="model">
-                <img class="compared" src={photo} alt="As uploaded" />
+                <img src={photo} alt="As uploaded" />
               </div>
             )}
           </section>
@@ -193,8 +193,8 @@ function AddSides({ job }: { job: GalleryJob }) {
   const [photos, setPhotos] = useState<SidePhotos>();
   const open = async () => {
     const loaded: { [side in PhotoSide]?: File } = {};
-    for (const side of sidesOf(job)) {
-      const photo = await photoOf(api, job.task_id, side, isOnServer(job)).catch(() => undefined);
+    for (const side of isOnServer(job) ? sidesOf(job) : []) {
+      const photo = await photoOf(api, job.task_id, side).catch(() => undefined);
       if (photo) loaded[side] = new File([photo], side === 'front' ? jobName(job) : `${side} photo`);
     }
     setPhotos(loaded);

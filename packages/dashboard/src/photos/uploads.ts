@@ -1,9 +1,8 @@
 import { CreateJobResponse } from '@gen3d/schema/dashboard';
-import { type PhotoSide, photoSides, sniffedBytes, sniffFileType, viewSides } from '@gen3d/schema/rules';
+import { type PhotoSide, sniffedBytes, sniffFileType, viewSides } from '@gen3d/schema/rules';
 import { createJobRequest, InvalidRequestError, newIdempotencyKey, prepareImage } from '@gen3d/sdk';
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { type Api, parseResponse } from '../api.js';
-import { keepPhoto } from './kept-photos.js';
 import type { PhotoRequest, PhotoResponse } from './photo-worker.js';
 import type { ObjectPhotos } from './sides.js';
 
@@ -101,7 +100,7 @@ export async function preparePhotos(photos: ObjectPhotos): Promise<PreparedPhoto
   return { ...prepared, front: await prepare(photos.front) };
 }
 
-/** Creates a job, and keeps copies of its photos. Returns the job's id. */
+/** Creates a job. Returns its id. */
 export async function sendPhotos(
   api: Api,
   photos: PreparedPhotos,
@@ -109,9 +108,7 @@ export async function sendPhotos(
 ): Promise<string> {
   const { front, ...views } = photos;
   const { json, headers } = await createJobRequest({ image: front, views, idempotencyKey: key, label: name });
-  const { job_id } = parseResponse(CreateJobResponse, await api.send('POST', '/jobs', json, headers));
-  for (const side of photoSides) if (photos[side]) await keepPhoto(job_id, side, photos[side]);
-  return job_id;
+  return parseResponse(CreateJobResponse, await api.send('POST', '/jobs', json, headers)).job_id;
 }
 
 /**

@@ -109,6 +109,20 @@ export async function fail(
   await db.destroy();
 }
 
+/** Lets the unfinished jobs succeed with the sample model. */
+export async function succeed(server: TestServer): Promise<void> {
+  await server.call('POST', '/v1/jobs', imageJob(ball), 'gen3d_test_public');
+  const db = openDatabase(dataDirOf(server.config).database);
+  const sample = db.selectFrom('jobs').select(['model_key', 'thumbnail_key']).where('model_key', 'is not', null);
+  const end = { status: 'SUCCEEDED', progress: 100, prepared: 1, finished_at: Date.now() } as const;
+  await db
+    .updateTable('jobs')
+    .set({ ...end, ...(await sample.executeTakeFirstOrThrow()) })
+    .where('model_key', 'is', null)
+    .execute();
+  await db.destroy();
+}
+
 export const openAccountMenu = (page: Page) => page.getByRole('button', { name: /^Account/ }).click();
 
 /** Violations that axe rates serious or critical, as `rule: selector`. */

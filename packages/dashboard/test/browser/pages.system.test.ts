@@ -5,10 +5,13 @@ useBrowser();
 
 test('the pages of usage and of the operator have figures', async () => {
   const { page, errors } = await signedIn();
-  for (const name of ['Usage', 'Operator']) {
+  for (const [name, content] of [
+    ['Usage', page.getByText('No models yet.')],
+    ['Operator', page.locator('.tile').first()],
+  ] as const) {
     await page.getByRole('link', { name }).click();
     await page.getByRole('heading', { level: 1, name }).waitFor();
-    await page.locator('.tile').first().waitFor();
+    await content.waitFor();
     expect(await seriousViolations(page)).toEqual([]);
   }
   expect(errors).toEqual([]);

@@ -62,30 +62,6 @@ test('after signing out in another tab, signing in again restores the filter', a
   await page.getByText('No jobs in “Failed”.').waitFor();
 });
 
-test('a session that the server ends leaves no copies of photos in the browser', async () => {
-  const server = await startServer();
-  const { page } = await newPage();
-  await page.goto(server.url);
-  await page.getByLabel('API key').fill(server.apiKey);
-  await page.getByRole('button', { name: 'Sign in' }).click();
-  await dropBall(page);
-  // As text, because these tests are compiled without the types of browsers.
-  const copies = () =>
-    page.evaluate(`new Promise((resolve, reject) => {
-      const opened = indexedDB.open('gen3d', 1);
-      opened.onerror = () => reject(opened.error);
-      opened.onsuccess = () => {
-        const counted = opened.result.transaction('photos').objectStore('photos').count();
-        counted.onsuccess = () => resolve(counted.result);
-      };
-    })`);
-  await expect.poll(copies).toBe(1);
-  await page.context().clearCookies();
-  await page.reload();
-  await page.getByLabel('API key').waitFor();
-  await expect.poll(copies).toBe(0);
-});
-
 test('the operator creates a key, which works until it is revoked', async () => {
   const { server, page, errors } = await signedIn();
   await page.getByRole('link', { name: 'API keys' }).first().click();

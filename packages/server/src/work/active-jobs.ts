@@ -46,7 +46,7 @@ export interface JobObserver {
 export interface WorkContext {
   readonly config: Pick<
     Config,
-    'preparations' | 'leaseSeconds' | 'keepPhotosDays' | 'rates' | 'resolution' | 'maxTriangles' | 'textureSize'
+    'preparations' | 'leaseSeconds' | 'rates' | 'resolution' | 'maxTriangles' | 'textureSize'
   >;
   readonly db: Db;
   readonly commits: GroupCommit;

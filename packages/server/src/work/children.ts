@@ -5,7 +5,6 @@ import { builtInBundle, findBundle, modelDirs } from '@gen3d/engine/bundles';
 import { ExitError } from '@gen3d/rpc';
 import type { Logger } from 'pino';
 import { routineLevel } from '../base/log.js';
-import type { TargetRules } from '../base/net/address.js';
 import { version } from '../base/version.js';
 import type { ChosenBundles, Config } from '../config.js';
 import { rateOf } from '../data/accounts/rates.js';
@@ -37,8 +36,8 @@ export interface ModelServerSettings {
   manifest: HttpManifest;
   /** Longest time for one model. */
   timeoutMs: number;
-  /** Where a model may be, if the server returns a URL of another origin than its own. */
-  rules: TargetRules;
+  /** Whether the server may return a model's URL at another origin that is not public. */
+  allowPrivateNetwork: boolean;
 }
 
 export interface ChildrenOptions {
@@ -280,10 +279,10 @@ async function startMaker(
   { config, openModelServer, log }: ChildrenOptions,
   onFellBack: (message: string) => void,
 ): Promise<RunnerChild | ModelMaker> {
-  const { inferenceLimitSeconds, leaseSeconds, allowPrivateNetwork, denyNetwork } = config;
+  const { inferenceLimitSeconds, leaseSeconds, allowPrivateNetwork } = config;
   const timeoutMs = inferenceLimitSeconds * 1_000;
   const manifest = bundle === builtInBundle ? undefined : (await findBundle(bundle, modelDirs(config))).manifest;
   return manifest?.kind === 'http'
-    ? openModelServer({ manifest, timeoutMs, rules: { allowPrivateNetwork, denyNetwork } }, log)
+    ? openModelServer({ manifest, timeoutMs, allowPrivateNetwork }, log)
     : new RunnerChild({ limitMs: timeoutMs, silentMs: leaseSeconds * 1_000, onFellBack });
 }

@@ -20,7 +20,7 @@ test('a step that fails is logged, and the following steps run', async () => {
   utimesSync(marker, 1, 1);
   const logged: { step?: string }[] = [];
   const log = pino({ level: 'error' }, { write: (line) => void logged.push(JSON.parse(line)) });
-  onTestFinished(startHousekeeping({ db, inputs, assets }, {}, log));
+  onTestFinished(startHousekeeping({ db, inputs, assets }, { keepPhotosDays: 7 }, log));
   await until(async () => readdirSync(dirname(marker)).length === 0);
   expect(logged).toMatchObject([{ step: 'inputs', msg: 'housekeeping failed' }]);
 });
@@ -35,7 +35,11 @@ test('a step that is still running when the server stops logs no error', async (
     });
   const lines: string[] = [];
   const log = pino({ level: 'error' }, { write: (line) => void lines.push(line) });
-  const stop = startHousekeeping({ db, inputs: new FolderInputStore(temporaryFolder()), assets }, {}, log);
+  const stop = startHousekeeping(
+    { db, inputs: new FolderInputStore(temporaryFolder()), assets },
+    { keepPhotosDays: 7 },
+    log,
+  );
   const end = await until(async () => endSweep);
   stop();
   await db.destroy();

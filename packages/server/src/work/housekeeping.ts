@@ -5,7 +5,7 @@ import type { Db } from '../data/db/database.js';
 import { currentTime } from '../data/db/time.js';
 import { isUnavailable } from '../data/db/unavailable.js';
 import type { InputStore } from '../data/inputs/input-store.js';
-import { deleteOldModels, eraseDeletedAccounts, finishDeletions, forgetDeletions } from '../data/jobs/deletion.js';
+import { eraseDeletedAccounts, finishDeletions, forgetDeletions } from '../data/jobs/deletion.js';
 import { outcomeOfJob } from '../data/jobs/job-store.js';
 import { reap } from '../data/jobs/lifecycle.js';
 import { deleteOldJobs, retentionTime } from '../data/jobs/retention.js';
@@ -29,7 +29,7 @@ const keptRunnerMs = 60 * 60 * 1_000;
  */
 export function startHousekeeping(
   { db, inputs, assets }: { db: Db; inputs: InputStore; assets: AssetStore },
-  { keepModelsDays, keepPhotosDays }: Pick<Config, 'keepModelsDays' | 'keepPhotosDays'>,
+  { keepPhotosDays }: Pick<Config, 'keepPhotosDays'>,
   log: Logger,
 ): () => void {
   let isStopped = false;
@@ -44,9 +44,6 @@ export function startHousekeeping(
         if (deleted > 0) log.info({ deleted }, 'deleted job records past their retention time');
       },
       overdueEvents: () => expireEvents(db, now),
-      models: async () => {
-        if (keepModelsDays !== undefined) await deleteOldModels(db, now, keepModelsDays);
-      },
       events: () => deleteOldEvents(db, now),
       runners: () => sweepRunners(db, currentTime(db), keptRunnerMs),
       inputs: () => inputs.sweep(strayBefore, (jobId) => needsInput(db, jobId, keepPhotosDays)),

@@ -78,7 +78,7 @@ export class Inference {
   }
 
   async #infer(held: ActiveJob, runner: Runner): Promise<void> {
-    const { config, inputs, assets, files, observer, log } = this.#context;
+    const { inputs, assets, files, observer, log } = this.#context;
     const { job, abort } = held;
     const readStart = performance.now();
     const photos: SidePhoto[] = [];
@@ -104,8 +104,7 @@ export class Inference {
       const { instance } = runner;
       const rateUsdPerSecond = await this.#jobs.whenAvailable(() => this.#rateOf(instance));
       const { bundle, warnings } = stats;
-      const charged = { inferenceMs, stageTimes, instance, rateUsdPerSecond };
-      const success = { ...keys, ...charged, bundle, warnings, keepsPhoto: config.keepPhotosDays !== undefined };
+      const success = { ...keys, inferenceMs, stageTimes, instance, rateUsdPerSecond, bundle, warnings };
       forgotten = await this.#jobs.change(job, (trx, now) => succeed(trx, job.lease, success, now));
     } catch (error) {
       // If the database failed, the job may have succeeded. The hourly sweep settles its files.

@@ -50,7 +50,13 @@ test('a job of five seconds takes at most six transactions, and has at most six 
   );
   await worker.start();
   transactions.mockClear();
-  const limits = { maxOpenJobs: 10, maxJobsPerDay: 10, estimate: async () => 0, withoutModel: async () => 0 };
+  const limits = {
+    maxOpenJobs: 10,
+    maxJobsPerDay: 10,
+    keepPhotosDays: 7,
+    estimate: async () => 0,
+    withoutModel: async () => 0,
+  };
   const request = { type: 'image-to-3d', input: { image_urls: [asDataUri(ballPhoto())] } };
   const { id } = await createJob({ db, inputs, commits, ...limits }, account, request, Date.now());
   worker.wake();

@@ -87,9 +87,6 @@ describe('4.5 PUT /v1/webhook-endpoint', () => {
     const body = { url: 'https://169.254.169.254/hook' };
     expect(refused(await call('PUT', path, body), 400, 'invalid_request')).toContain('url');
     expect((await (await startServer({ allowPrivateNetwork: true })).call('PUT', path, body)).status).toBe(200);
-    const strict = await startServer({ denyNetwork: ['8.8.8.0/24'] });
-    refused(await strict.call('PUT', path, { url: 'https://8.8.8.8/hook' }), 400, 'invalid_request');
-    expect((await strict.call('PUT', path, { url: 'https://8.8.4.4/hook' })).status).toBe(200);
   });
 });
 

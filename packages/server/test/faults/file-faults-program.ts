@@ -160,7 +160,7 @@ async function housekeep({ db, inputs, assets }: Open): Promise<void> {
   await reap(db, Date.now());
   await eraseDeletedAccounts(db, Date.now());
   await finishDeletions(db, { inputs, assets });
-  await inputs.sweep(Number.POSITIVE_INFINITY, (id) => needsInput(db, id));
+  await inputs.sweep(Number.POSITIVE_INFINITY, (id) => needsInput(db, id, 0));
   await assets.sweep(Number.POSITIVE_INFINITY, (id) => outcomeOfJob(db, id));
 }
 
@@ -183,6 +183,7 @@ function stepsOf(kind: Kind, account: string, leaver: string) {
       commits: new GroupCommit(db),
       maxOpenJobs: 100,
       maxJobsPerDay: 100,
+      keepPhotosDays: 0,
       estimate: async () => 0,
       withoutModel: async () => 0,
     };

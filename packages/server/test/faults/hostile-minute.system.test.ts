@@ -21,14 +21,7 @@ import { openDatabase } from '../open-database.js';
 type RowBound =
   | { quota: keyof typeof quotas }
   | {
-      onePer:
-        | 'account'
-        | "account's day"
-        | 'job with a model'
-        | "operator's action"
-        | 'process'
-        | 'instance'
-        | 'installation';
+      onePer: 'account' | 'job with a model' | "operator's action" | 'process' | 'instance' | 'installation';
     };
 
 /**
@@ -38,7 +31,6 @@ const rowBounds = {
   accounts: { onePer: "operator's action" },
   api_keys: { quota: 'apiKeys' },
   ledger: { onePer: 'job with a model' },
-  spend_days: { onePer: "account's day" },
   // The quota is for jobs without a model. Those with one are limited by inference, and expire after 90 days.
   jobs: { quota: 'jobsWithoutModel' },
   // Deletions of jobs without a model are forgotten after a week.

@@ -59,7 +59,7 @@ async function installation() {
     .where('id', '=', finished)
     .execute();
   await db.updateTable('jobs').set({ status: 'QUEUED', prepared: 1 }).where('id', '=', fetched).execute();
-  const succeeded = { status: 'SUCCEEDED', progress: 100, finished_at: Date.now(), photo_kept: 1 } as const;
+  const succeeded = { status: 'SUCCEEDED', progress: 100, finished_at: Date.now() } as const;
   await db.updateTable('jobs').set(succeeded).where('id', '=', kept).execute();
   await db.destroy();
   const task = Task.parse((await server.call('GET', `/v1/jobs/${finished}`)).body);

@@ -14,25 +14,6 @@ export function isPublicAddress(address: string): boolean {
   return parsed.kind() === 'ipv4' || ((parsed as ipaddr.IPv6).parts[0]! & 0xe000) === 0x2000;
 }
 
-export const isNetwork = (text: string): boolean => ipaddr.isValidCIDR(text);
-
-/** Says which addresses the URLs of users may lead to. */
-export interface TargetRules {
-  allowPrivateNetwork: boolean;
-  /** Networks in CIDR notation. */
-  denyNetwork?: readonly string[] | undefined;
-}
-
-/** True if users may make this server connect to an IP address. A denied network is denied even if it is private. */
-export function isAllowedTarget(address: string, { allowPrivateNetwork, denyNetwork = [] }: TargetRules): boolean {
-  if (!allowPrivateNetwork && !isPublicAddress(address)) return false;
-  const parsed = ipaddr.process(address);
-  return !denyNetwork.some((text) => {
-    const [network, bits] = ipaddr.parseCIDR(text);
-    return network.kind() === parsed.kind() && parsed.match(network, bits);
-  });
-}
-
 /** Returns the address in a URL's host. Undefined if the host is a name. */
 export function literalAddress(host: string): string | undefined {
   const bare = host.replace(/^\[|\]$/g, '');

@@ -5,18 +5,20 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import ipaddr from 'ipaddr.js';
 import { Agent, buildConnector } from 'undici';
-import { isAllowedTarget, literalAddress, type TargetRules } from './address.js';
+import { isPublicAddress, literalAddress } from './address.js';
 
 /** The host is an address that users must not make this server connect to, or resolves only to such addresses. */
 class ForbiddenAddressError extends Error {
   override readonly name = 'ForbiddenAddressError';
   readonly code = 'GEN3D_FORBIDDEN_ADDRESS';
   constructor(host: string) {
-    super(`${host} is not a public address, or the operator of the server denies it`);
+    super(`${host} is not a public address`);
   }
 }
 
-interface GuardOptions extends TargetRules {
+interface GuardOptions {
+  /** Whether the URLs of users may lead to addresses that are not public. */
+  allowPrivateNetwork: boolean;
   connectTimeoutMs: number;
   /** Name servers, as `ADDRESS:PORT`. Default: the system's. */
   nameServers?: readonly string[];
@@ -25,8 +27,8 @@ interface GuardOptions extends TargetRules {
 type LookupCallback = (error: Error | null, address: string | LookupAddress[], family?: number) => void;
 
 /** Makes the HTTP agent for URLs that users choose: remote images and webhook endpoints. It follows no redirects. */
-export function guardedAgent({ connectTimeoutMs, nameServers, ...rules }: GuardOptions): Agent {
-  const isAllowed = (address: string) => isAllowedTarget(address, rules);
+export function guardedAgent({ allowPrivateNetwork, connectTimeoutMs, nameServers }: GuardOptions): Agent {
+  const isAllowed = (address: string) => allowPrivateNetwork || isPublicAddress(address);
 
   /** Replaces the connection's lookup, so that it dials only the addresses that passed. This defeats DNS rebinding. */
   async function guardedLookup(host: string, { family }: LookupOptions): Promise<LookupAddress[]> {

@@ -27,7 +27,6 @@ export const copiedTables = {
   accounts: 'id',
   api_keys: 'id',
   ledger: 'id',
-  spend_days: 'id',
   jobs: 'id',
   deleted_jobs: 'job_id',
   rates: 'instance',

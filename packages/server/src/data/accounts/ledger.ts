@@ -1,15 +1,13 @@
 import { AdminError } from '../../base/errors.js';
 import { newUlid } from '../../base/ids.js';
 import { type MicroUsd, toUsd } from '../../base/money.js';
-import { dayMs } from '../../base/time.js';
 import type { Queryable } from '../db/database.js';
 import type { Tables } from '../db/tables.js';
 import type { Time } from '../db/time.js';
 
 // Keeps the money. The ledger is append-only, and an account's balance is the sum of its entries, stored next to it in
 // the same transaction, so that reading it costs one row. A unique index on the job admits one charge per job, and
-// another on the idempotency key one credit per request, whatever is retried or crashes in between. The sums per day
-// are stored, too, so that a page with 30 of them reads 30 rows, however many jobs the account had.
+// another on the idempotency key one credit per request, whatever is retried or crashes in between.
 
 interface Entry {
   accountId: string;
@@ -89,26 +87,6 @@ export interface Charge {
 /** Charges a finished job, also at a price of 0. Must run in the transaction that finishes the job. */
 export async function charge(trx: Queryable, { price, ...details }: Charge, now: Time): Promise<void> {
   await append(trx, { ...details, amount: -price || 0, kind: 'charge' }, now);
-  const { accountId, inferenceMs } = details;
-  const day = Math.floor(Date.now() / dayMs);
-  await trx
-    .insertInto('spend_days')
-    .values({
-      id: `${accountId}/${day}`,
-      account_id: accountId,
-      day,
-      spent_microusd: price,
-      inference_ms: inferenceMs,
-      jobs: 1,
-    })
-    .onConflict((conflict) =>
-      conflict.column('id').doUpdateSet((eb) => ({
-        spent_microusd: eb('spend_days.spent_microusd', '+', price),
-        inference_ms: eb('spend_days.inference_ms', '+', inferenceMs),
-        jobs: eb('spend_days.jobs', '+', 1),
-      })),
-    )
-    .execute();
 }
 
 export async function balanceOf(db: Queryable, accountId: string): Promise<MicroUsd> {
@@ -147,17 +125,6 @@ export async function listLedger(
   if (before !== undefined) query = query.where('ledger.id', '<', before);
   const rows = await query.execute();
   return { entries: rows.slice(0, limit), more: rows.length > limit };
-}
-
-/** Lists the sums of the account's charges on days from `first` to `last`, in days since 1970, without empty days. */
-export function listSpendDays(db: Queryable, accountId: string, first: number, last: number) {
-  return db
-    .selectFrom('spend_days')
-    .select(['day', 'spent_microusd', 'inference_ms', 'jobs'])
-    .where('account_id', '=', accountId)
-    .where('day', '>=', first)
-    .where('day', '<=', last)
-    .execute();
 }
 
 /** Returns the inference times of the last jobs of all accounts. The ledger has one charge per succeeded job. */

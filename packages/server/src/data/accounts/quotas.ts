@@ -13,8 +13,8 @@ export const quotas = {
   jobsWithoutModel: 100_000,
   /** Jobs of the public test key. Beyond it, the oldest are deleted, because a refusal would affect everyone. */
   sandboxJobs: 100_000,
-  /** Photos and URLs for retries: of failed jobs, and as many of canceled ones. */
-  photosForRetries: 50,
+  /** Succeeded jobs whose photos are kept, as many failed ones, and as many canceled ones. */
+  keptPhotos: 50,
   /** Keys that work, and as many revoked ones. */
   apiKeys: 100,
   /** Sessions of the dashboard. Another one ends the oldest. */

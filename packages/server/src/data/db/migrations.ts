@@ -32,12 +32,6 @@ const tables = [
     idempotency_key text,
     created_at bigint not null
   )`,
-  `create table spend_days (
-    id text primary key,
-    account_id text not null references accounts (id),
-    day integer not null,
-    spent_microusd bigint not null, inference_ms bigint not null, jobs bigint not null
-  )`,
   // The URLs are last, because they may fill pages that SQLite reads on the way to later columns.
   `create table jobs (
     id text primary key,
@@ -54,7 +48,6 @@ const tables = [
     attempt integer not null default 0,
     lease_token text, lease_expires_at bigint, lease_ms bigint, runner text,
     prepared integer not null default 0,
-    photo_kept integer not null default 0,
     reserved_microusd bigint not null default 0,
     stage_ms text, bundle text, warnings text, sampler text, options text,
     taken_over integer not null default 0,
@@ -117,8 +110,7 @@ const tables = [
     created_at bigint not null, expires_at bigint not null
   )`,
   `create table clean_up (
-    id integer primary key check (id = 1), last_at bigint not null, doubted_at bigint,
-    models_deleted_to text not null default ''
+    id integer primary key check (id = 1), last_at bigint not null, doubted_at bigint
   )`,
 ];
 
@@ -134,7 +126,6 @@ const indexes = [
   `create unique index ledger_idempotency on ledger (account_id, idempotency_key)
     where idempotency_key is not null`,
   'create index api_keys_of_account on api_keys (account_id, id)',
-  'create index spend_days_of_account on spend_days (account_id, day)',
   'create index ledger_account on ledger (account_id, id)',
   'create unique index jobs_idempotency on jobs (account_id, idempotency_key) where idempotency_key is not null',
   'create index jobs_of_account on jobs (account_id, id)',

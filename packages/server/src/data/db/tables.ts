@@ -59,17 +59,6 @@ export interface Tables {
     idempotency_key: string | null;
     created_at: number;
   };
-  /** The sums of an account's charges on each day with a charge, kept in the same transaction as each charge. */
-  spend_days: {
-    /** `ACCOUNT/DAY`. */
-    id: string;
-    account_id: string;
-    /** The UTC day, in days since 1970. */
-    day: number;
-    spent_microusd: number;
-    inference_ms: number;
-    jobs: number;
-  };
   jobs: JobTable;
   /** Jobs that were deleted; see jobs/deletion.ts. */
   deleted_jobs: {
@@ -119,8 +108,6 @@ export interface Tables {
     last_at: number;
     /** When the clock was first found to have jumped since `last_at`; null if it has not. */
     doubted_at: number | null;
-    /** Id of the last charge whose job was deleted for its age; see jobs/deletion.ts. */
-    models_deleted_to: Generated<string>;
   };
 }
 
@@ -185,8 +172,6 @@ interface JobTable {
   runner: string | null;
   /** 1 once the job is prepared: its stored images are then pixels, and runners claim it. */
   prepared: Generated<number>;
-  /** 1 if the photo of a job with a model is kept, to make the model again. */
-  photo_kept: Generated<number>;
   /** The expected charge, which reduces the available balance until the job has finished. */
   reserved_microusd: Generated<number>;
   /** `StageTimes` as JSON: of the preparation, and of all stages once the job has succeeded. Null before. */

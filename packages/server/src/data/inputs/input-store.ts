@@ -1,9 +1,9 @@
 import type { PhotoSide } from '@gen3d/schema/rules';
 
 /**
- * Stores the images of jobs, one per side, until the job has succeeded, or for a while after it failed (see
- * jobs/retry.ts). stored-image.ts has their form: as received, and after preparation as pixels. Images are private:
- * only the dashboard serves them, to the account that owns them, and only if the job has no model.
+ * Stores the images of jobs, one per side, until the job has ended, and for a while after that (see jobs/retry.ts).
+ * stored-image.ts has their form: as received, and after preparation as pixels. Images are private: only the dashboard
+ * serves them, to the account that owns them.
  */
 export interface InputStore {
   /** Stores a job's image. Once this resolves, the image survives a crash. */

@@ -37,6 +37,7 @@ async function setUp(
     commits: new GroupCommit(db),
     maxOpenJobs,
     maxJobsPerDay,
+    keepPhotosDays: 7,
     estimate,
     withoutModel: async (account: string) => earlier + (await counted(account)),
   }));

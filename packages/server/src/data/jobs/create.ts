@@ -77,8 +77,8 @@ export interface JobStores {
   commits: GroupCommit;
   maxOpenJobs: number;
   maxJobsPerDay: number;
-  /** Days for which photos of models are kept. */
-  keepPhotosDays?: number | undefined;
+  /** Days for which the photos of finished jobs are kept. */
+  keepPhotosDays: number;
   /** Returns the expected charge of a job; see reservations.ts. */
   estimate: () => Promise<MicroUsd>;
   withoutModel: ReturnType<typeof countJobsWithoutModel>;

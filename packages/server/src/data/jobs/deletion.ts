@@ -1,5 +1,4 @@
 import { sql } from 'kysely';
-import { encodeTime } from 'ulid';
 import { cached } from '../../base/cached.js';
 import { nextTurn } from '../../base/next-turn.js';
 import { dayMs } from '../../base/time.js';
@@ -142,32 +141,6 @@ export async function eraseDeletedAccounts(db: Db, now: Time): Promise<void> {
     }
     const running = await db.selectFrom('jobs').select('id').where('account_id', '=', id).limit(1).executeTakeFirst();
     if (!running) await db.updateTable('accounts').set({ erasing: 0 }).where('id', '=', id).execute();
-  }
-}
-
-/** Deletes the jobs whose model is older than `days`. Continues where the last call ended, in the order of charges. */
-export async function deleteOldModels(db: Db, now: number, days: number): Promise<void> {
-  const before = encodeTime(Math.max(0, now - days * dayMs));
-  for (;;) {
-    const { models_deleted_to: after } = await db
-      .selectFrom('clean_up')
-      .select('models_deleted_to')
-      .executeTakeFirstOrThrow();
-    const charges = await db
-      .selectFrom('ledger')
-      .select(['id', 'job_id'])
-      .where('id', '>', after)
-      .where('id', '<', before)
-      .orderBy('id')
-      .limit(jobsDeletedAtOnce)
-      .execute();
-    const last = charges.at(-1);
-    if (!last) return;
-    for (const { job_id } of charges) {
-      if (job_id !== null) await deleteJob(db, job_id, now);
-      await nextTurn();
-    }
-    await db.updateTable('clean_up').set({ models_deleted_to: last.id }).execute();
   }
 }
 

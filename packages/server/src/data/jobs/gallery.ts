@@ -21,16 +21,7 @@ const statusesOf: Record<JobGroup, readonly JobStatus[]> = {
 /** Counting stops here, to limit the cost for accounts with many jobs. */
 const maxCount = 1_000;
 
-const columns = [
-  ...taskColumns,
-  'type',
-  'photo_kept',
-  'label',
-  'stage_ms',
-  'warnings',
-  'views',
-  'share_token',
-] as const;
+const columns = [...taskColumns, 'type', 'prepared', 'label', 'stage_ms', 'warnings', 'views', 'share_token'] as const;
 export type GalleryRow = Pick<JobRow, (typeof columns)[number]> & {
   inference_ms: number | null;
 };
@@ -145,7 +136,7 @@ export function toGalleryJob(
   row: GalleryRow,
   assetsUrl: string,
   estimate: JobEstimate,
-  keepPhotosDays: number | undefined,
+  keepPhotosDays: number,
 ): GalleryJob {
   const stages = row.status === 'SUCCEEDED' ? stagesOf(row.stage_ms) : null;
   return {

@@ -66,16 +66,14 @@ async function write(trx: Queryable, job: JobRow, change: Change, now: Time): Pr
   await recordTaskUpdated(trx, { ...job, ...change }, now);
 }
 
-const finished = (now: Time) => ({ finished_at: now, ...unleased });
-
-/** Ends a job without a model. Returns the id of the job whose photo is no longer kept, if any. */
-async function endWithout(
+/** Ends a job. Returns the id of the job whose photo is no longer kept, if any. */
+async function end(
   trx: Queryable,
   job: JobRow,
-  change: { status: 'FAILED' | 'CANCELED' } & Change,
+  change: { status: 'SUCCEEDED' | 'FAILED' | 'CANCELED' } & Change,
   now: Time,
 ): Promise<string | undefined> {
-  await write(trx, job, { ...change, ...finished(now) }, now);
+  await write(trx, job, { ...change, finished_at: now, ...unleased }, now);
   return forgetImage(trx, job, change.status);
 }
 
@@ -156,8 +154,6 @@ export interface Success {
   bundle: string;
   /** Codes of `warningMessages`. */
   warnings: readonly string[];
-  /** Whether the photo is kept, to make the model again. */
-  keepsPhoto?: boolean;
   instance: string;
   rateUsdPerSecond: number;
 }
@@ -168,14 +164,14 @@ export interface Success {
  * @throws {LeaseLostError}
  */
 export async function succeed(db: Db, lease: Lease, success: Success, now: Time): Promise<string | undefined> {
-  const { modelKey, thumbnailKey, inferenceMs, instance, keepsPhoto = false } = success;
+  const { modelKey, thumbnailKey, inferenceMs, instance } = success;
   return transaction(db, async (trx) => {
     const job = await leased(trx, lease).catch(async (error: unknown) => {
       if (!(error instanceof LeaseLostError && (await hasSucceededWith(trx, lease.jobId, modelKey)))) throw error;
     });
     if (!job) return undefined;
-    const change: Change = {
-      status: 'SUCCEEDED',
+    const change = {
+      status: 'SUCCEEDED' as const,
       progress: progress.done,
       model_key: modelKey,
       thumbnail_key: thumbnailKey,
@@ -184,13 +180,11 @@ export async function succeed(db: Db, lease: Lease, success: Success, now: Time)
       warnings: JSON.stringify(success.warnings),
       // Only a retry needs them, and they may contain a secret.
       image_urls: null,
-      photo_kept: keepsPhoto ? 1 : 0,
-      ...finished(now),
     };
-    await write(trx, job, change, now);
+    const forgotten = await end(trx, job, change, now);
     const price = priceOf(inferenceMs, success.rateUsdPerSecond);
     await charge(trx, { accountId: job.account_id, jobId: job.id, price, instance, inferenceMs }, now);
-    return keepsPhoto ? forgetImage(trx, job, 'SUCCEEDED') : job.id;
+    return forgotten;
   });
 }
 
@@ -201,7 +195,7 @@ export async function succeed(db: Db, lease: Lease, success: Success, now: Time)
 export async function fail(db: Db, lease: Lease, failure: JobFailure, now: Time): Promise<string | undefined> {
   return transaction(db, async (trx) => {
     const job = await leased(trx, lease);
-    return endWithout(trx, job, failedWith(failure), now);
+    return end(trx, job, failedWith(failure), now);
   });
 }
 
@@ -218,7 +212,7 @@ export async function failAttempt(db: Db, lease: Lease, pauseMs: number, now: Ti
       const change = { ...unleased, lease_expires_at: after(now, pauseMs), lease_ms: pauseMs };
       await trx.updateTable('jobs').set(change).where('id', '=', job.id).execute();
     } else {
-      await endWithout(trx, job, failedWith(outOfAttempts(job.attempt, reason)), now);
+      await end(trx, job, failedWith(outOfAttempts(job.attempt, reason)), now);
     }
     return again;
   });
@@ -239,7 +233,7 @@ export async function reap(db: Db, now: Time): Promise<number> {
       .execute();
     // Locks the accounts' rows in a fixed order, to avoid deadlocks.
     for (const job of jobs.toSorted((a, b) => (a.account_id < b.account_id ? -1 : 1)))
-      await endWithout(trx, job, failedWith(outOfAttempts(job.attempt)), now);
+      await end(trx, job, failedWith(outOfAttempts(job.attempt)), now);
     return jobs.length;
   });
 }
@@ -268,6 +262,6 @@ export function cancel(db: Db, jobId: string, now: Time, accountId?: string): Pr
       .executeTakeFirst();
     if (!job) return { outcome: 'unknown' };
     if (!canMove(job.status, 'CANCELED')) return { outcome: 'too_late' };
-    return { outcome: 'canceled', forgotten: await endWithout(trx, job, { status: 'CANCELED' }, now) };
+    return { outcome: 'canceled', forgotten: await end(trx, job, { status: 'CANCELED' }, now) };
   });
 }

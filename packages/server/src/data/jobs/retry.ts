@@ -11,48 +11,34 @@ import { type AcceptedJob, type JobStores, type NewPhoto, storeNewJob } from './
 import { photosOf } from './photos.js';
 import { lockTurns } from './turn.js';
 
-// The photos of jobs without a model are kept for a while, for retries.
-const keptMs = 7 * dayMs;
+// The photos of finished jobs are kept for `keepPhotosDays`, to show them and to make another model of them. Of an
+// account's jobs, only the newest with each status keep them.
 
-const retriedStatuses: readonly JobStatus[] = ['FAILED', 'CANCELED'];
+type FinishedJob = Pick<JobRow, 'type' | 'status' | 'prepared' | 'finished_at'>;
 
-type FinishedJob = Pick<JobRow, 'type' | 'status' | 'photo_kept' | 'finished_at'>;
+/** Whether the server may still have the photo of a finished job. The sample of the public test key has none. */
+export const canRetry = ({ type, status, prepared, finished_at }: FinishedJob, keepPhotosDays: number): boolean =>
+  type === jobType &&
+  (status !== 'SUCCEEDED' || prepared === 1) &&
+  (finished_at ?? 0) > Date.now() - keepPhotosDays * dayMs;
 
-/** Whether the server may still have the photo of a finished job. Photos of models are kept for `keepPhotosDays`. */
-export function canRetry({ type, status, photo_kept, finished_at }: FinishedJob, keepPhotosDays = 0): boolean {
-  const since = (ms: number) => (finished_at ?? 0) > Date.now() - ms;
-  if (type !== jobType) return false;
-  if (status === 'SUCCEEDED') return photo_kept === 1 && since(keepPhotosDays * dayMs);
-  return retriedStatuses.includes(status) && since(keptMs);
-}
-
-/** Whether the image of a job is needed: to finish the job, to try it again, or to make its model again. */
-export async function needsInput(db: Queryable, jobId: string, keepPhotosDays = 0): Promise<boolean> {
-  const endedWithin = (ms: number) => sql<boolean>`finished_at > ${after(currentTime(db), -ms)}`;
+/** Whether the photos of a job are needed: to finish the job, or to make another model of them. */
+export async function needsInput(db: Queryable, jobId: string, keepPhotosDays: number): Promise<boolean> {
   const job = await db
     .selectFrom('jobs')
     .select(['account_id', 'status', 'finished_at'])
     .where('id', '=', jobId)
-    .where((eb) =>
-      eb.or([
-        eb('finished_at', 'is', null),
-        eb('status', 'in', retriedStatuses).and(endedWithin(keptMs)),
-        eb('status', '=', 'SUCCEEDED')
-          .and('photo_kept', '=', 1)
-          .and(endedWithin(keepPhotosDays * dayMs)),
-      ]),
-    )
+    .where(sql<boolean>`(finished_at is null or finished_at > ${after(currentTime(db), -keepPhotosDays * dayMs)})`)
     .executeTakeFirst();
-  if (!job) return false;
-  if (job.finished_at === null || job.status === 'SUCCEEDED') return true;
-  const oldest = await newestOf(db, job.account_id, job.status, quotas.photosForRetries);
+  if (!job || job.finished_at === null) return job !== undefined;
+  const oldest = await newestOf(db, job.account_id, job.status, quotas.keptPhotos);
   return oldest === undefined || jobId >= oldest;
 }
 
 /**
- * Called when the job `id` gets this status. Only the newest jobs with the status keep their images, so this forgets
- * the image of the job that is now one too many, and returns its id: its photo can be deleted. Must run in the
- * transaction that ends the job: otherwise two concurrent transactions would find the same job, and keep the photo of
+ * Called when the job `id` gets this status. Only the newest jobs with the status keep their photos and URLs, so this
+ * forgets those of the job that is now one too many, and returns its id: its photos can be deleted. Must run in the
+ * transaction that ends the job: otherwise two concurrent transactions would find the same job, and keep the photos of
  * another.
  */
 export async function forgetImage(
@@ -61,12 +47,11 @@ export async function forgetImage(
   status: Extract<JobStatus, 'SUCCEEDED' | 'FAILED' | 'CANCELED'>,
 ): Promise<string | undefined> {
   await lockTurns(trx, account_id);
-  const beyond = await newestOf(trx, account_id, status, quotas.photosForRetries + 1);
+  const beyond = await newestOf(trx, account_id, status, quotas.keptPhotos + 1);
   if (beyond === undefined) return undefined;
   // A job that ends after many newer ones is not among the newest.
   const forgotten = id < beyond ? id : beyond;
-  const change = status === 'SUCCEEDED' ? { photo_kept: 0 } : { image_urls: null };
-  await trx.updateTable('jobs').set(change).where('id', '=', forgotten).execute();
+  await trx.updateTable('jobs').set({ image_urls: null }).where('id', '=', forgotten).execute();
   return forgotten;
 }
 
@@ -108,7 +93,7 @@ export async function retryJob(
 ): Promise<AcceptedJob | 'unknown' | 'not_retryable'> {
   const job = await stores.db
     .selectFrom('jobs')
-    .select(['id', 'type', 'status', 'finished_at', 'views', 'image_urls', 'prepared', 'photo_kept'])
+    .select(['id', 'type', 'status', 'finished_at', 'views', 'image_urls', 'prepared'])
     .select(['label', 'sampler', 'options', 'retry_of'])
     .where('id', '=', jobId)
     .where('account_id', '=', accountId)

@@ -20,7 +20,7 @@ async function modelServer(
 ) {
   const url = typeof listener === 'string' ? listener : await site(listener);
   const manifest = Manifest.parse(httpManifest(new URL(path, url).href, fields)) as HttpManifest;
-  const server = new ModelServer({ manifest, timeoutMs: 300_000, rules: { allowPrivateNetwork: false }, ...options });
+  const server = new ModelServer({ manifest, timeoutMs: 300_000, allowPrivateNetwork: false, ...options });
   onTestFinished(() => server.kill());
   return server;
 }
@@ -237,7 +237,7 @@ test('a key is sent to the origin of the server only', async () => {
       keys.push(headers.authorization);
       sendJson(response, { data: [{ url: `${elsewhere}/model.glb` }] });
     },
-    { fields: { keyVariable: 'MODEL_SERVER_KEY' }, rules: { allowPrivateNetwork: true } },
+    { fields: { keyVariable: 'MODEL_SERVER_KEY' }, allowPrivateNetwork: true },
   );
   await server.generate(photos);
   expect(keys).toEqual(['Bearer secret', undefined]);

@@ -81,7 +81,7 @@ export class ModelServer implements ModelMaker {
     this.#options = options;
     this.concurrency = options.manifest.concurrency;
     this.#endpoint = new URL(options.manifest.url);
-    this.#guarded = guardedAgent({ connectTimeoutMs, ...options.rules });
+    this.#guarded = guardedAgent({ connectTimeoutMs, allowPrivateNetwork: options.allowPrivateNetwork });
     this.ended = new Promise((resolve) => {
       this.#end = resolve;
     });

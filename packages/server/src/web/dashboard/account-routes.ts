@@ -1,11 +1,11 @@
 import { Name } from '@gen3d/schema';
-import type { CreatedKey, KeyList, LedgerPage, QuotaList, SpendHistory } from '@gen3d/schema/dashboard';
+import type { CreatedKey, KeyList, LedgerPage, QuotaList } from '@gen3d/schema/dashboard';
 import { Router } from 'express';
 import { z } from 'zod';
 import { toUsd } from '../../base/money.js';
-import { dayMs, isoTime } from '../../base/time.js';
+import { isoTime } from '../../base/time.js';
 import { listKeys, revokeKey } from '../../data/accounts/api-keys.js';
-import { listLedger, listSpendDays } from '../../data/accounts/ledger.js';
+import { listLedger } from '../../data/accounts/ledger.js';
 import { quotas } from '../../data/accounts/quotas.js';
 import { currentTime } from '../../data/db/time.js';
 import { transaction } from '../../data/db/transaction.js';
@@ -13,14 +13,13 @@ import { quotaUse } from '../../data/jobs/counts.js';
 import { noSuch, sendJson, validated } from '../answers/responses.js';
 import { callerOf, refuseSandbox } from '../guards/auth.js';
 import { jsonBody } from '../guards/json-body.js';
-import { inTurn } from '../guards/shares.js';
+import { changeInTurn, listInTurn } from '../guards/shares.js';
 import type { Services } from '../routes/services.js';
 import { logAction } from './operator-log.js';
 
 const pageSize = 50;
-const spendDays = 30;
 
-/** Serves `/dashboard/api/ledger`: the account's ledger, newest entries first, and its spend per day. */
+/** Serves `/dashboard/api/ledger`: the account's ledger, newest entries first. */
 export function ledgerRoutes({ db, cursors }: Pick<Services, 'db' | 'cursors'>): Router {
   const router = Router();
 
@@ -42,24 +41,6 @@ export function ledgerRoutes({ db, cursors }: Pick<Services, 'db' | 'cursors'>):
       })),
       ...(more && last ? { next_cursor: cursors.issue(accountId, last.id) } : {}),
     } satisfies LedgerPage);
-  });
-
-  router.get('/days', async (_request, response) => {
-    const { accountId } = callerOf(response);
-    const today = Math.floor(Date.now() / dayMs);
-    const firstDay = today - spendDays + 1;
-    const sums = await listSpendDays(db, accountId, firstDay, today);
-    const byDay = new Map(sums.map((sum) => [sum.day, sum]));
-    const days: SpendHistory['days'] = Array.from({ length: spendDays }, (_, index) => {
-      const sum = byDay.get(firstDay + index);
-      return {
-        date: isoTime((firstDay + index) * dayMs).slice(0, 10),
-        spent_usd: toUsd(sum?.spent_microusd ?? 0),
-        inference_seconds: (sum?.inference_ms ?? 0) / 1_000,
-        jobs: sum?.jobs ?? 0,
-      };
-    });
-    sendJson(response, 200, { days } satisfies SpendHistory);
   });
   return router;
 }
@@ -88,9 +69,7 @@ export function keyRoutes(services: Pick<Services, 'db' | 'keys' | 'log' | 'shar
   router.use(refuseSandbox);
 
   router.get('/', async (_request, response) => {
-    const { accountId } = callerOf(response);
-    const list = () => listKeys(db, accountId);
-    const all = await inTurn(shares.lists, accountId, response, list, { rests: true });
+    const all = await listInTurn(shares, response, (accountId) => listKeys(db, accountId));
     const newestFirst = all.reverse().map(({ account_id, ...key }) => key);
     sendJson(response, 200, { keys: newestFirst } satisfies KeyList);
   });
@@ -99,7 +78,7 @@ export function keyRoutes(services: Pick<Services, 'db' | 'keys' | 'log' | 'shar
     const { name } = validated(NewKey.safeParse(request.body));
     const { accountId } = callerOf(response);
     const create = () => transaction(db, (trx) => keys.create(trx, accountId, currentTime(db), { name }));
-    const { keyId, apiKey } = await inTurn(shares.changes, accountId, response, create);
+    const { keyId, apiKey } = await changeInTurn(shares, response, create);
     logAction(log, response, { action: 'key create', accountId, keyId });
     sendJson(response, 201, { key_id: keyId, name, api_key: apiKey } satisfies CreatedKey);
   });
@@ -108,7 +87,7 @@ export function keyRoutes(services: Pick<Services, 'db' | 'keys' | 'log' | 'shar
     const { id } = request.params;
     const { accountId } = callerOf(response);
     const revoke = () => transaction(db, (trx) => revokeKey(trx, id, currentTime(db), accountId));
-    if (!(await inTurn(shares.changes, accountId, response, revoke))) throw noSuch('key');
+    if (!(await changeInTurn(shares, response, revoke))) throw noSuch('key');
     logAction(log, response, { action: 'key revoke', accountId, keyId: id });
     response.status(204).end();
   });

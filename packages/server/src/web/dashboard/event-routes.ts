@@ -6,7 +6,7 @@ import { findDelivery, lastAttempt, listEvents } from '../../data/webhooks/event
 import { eventBody } from '../../work/webhooks/post-event.js';
 import { HttpError, noSuch, sendJson } from '../answers/responses.js';
 import { callerOf, refuseSandbox } from '../guards/auth.js';
-import { inTurn } from '../guards/shares.js';
+import { changeInTurn, listInTurn } from '../guards/shares.js';
 import type { Services } from '../routes/services.js';
 
 /** Serves `/dashboard/api/events`: lists an account's webhook events, shows deliveries, and replays dead letters. */
@@ -20,11 +20,10 @@ export function eventRoutes({
   router.use(refuseSandbox);
 
   router.get('/', async (request, response) => {
-    const { accountId } = callerOf(response);
-    const endpoint = await endpoints.find(accountId);
+    const endpoint = await endpoints.find(callerOf(response).accountId);
     const undelivered = request.query.undelivered === 'true';
-    const list = () => listEvents(db, accountId, { undelivered });
-    const events = await inTurn(shares.lists, accountId, response, list, { rests: true });
+    const list = (accountId: string) => listEvents(db, accountId, { undelivered });
+    const events = await listInTurn(shares, response, list);
     sendJson(response, 200, {
       configured: endpoint !== undefined,
       health: endpoint?.health ?? {},
@@ -40,11 +39,10 @@ export function eventRoutes({
 
   router.post('/:id/replay', async (request, response) => {
     const { id } = request.params;
-    const { accountId } = callerOf(response);
-    const found = await findDelivery(db, accountId, id);
+    const found = await findDelivery(db, callerOf(response).accountId, id);
     if (found?.state !== 'dead') throw noSuch('dead letter');
     const replay = () => replayDeadLetters(db, { eventId: id }, currentTime(db));
-    const replayed = await inTurn(shares.changes, accountId, response, replay);
+    const replayed = await changeInTurn(shares, response, replay);
     if (replayed === 0) throw new HttpError(409, 'not_configured', 'No webhook endpoint is configured; set one first');
     sendJson(response, 202, { queued: true });
   });

@@ -17,12 +17,7 @@ import { inTurn } from '../guards/shares.js';
 import type { Services } from '../routes/services.js';
 
 /** Serves `/dashboard/api/job-details`: fields of a job that the task object does not have. */
-export function jobDetailRoutes({
-  db,
-  files,
-  shares,
-  config,
-}: Pick<Services, 'db' | 'files' | 'shares' | 'config'>): Router {
+export function jobDetailRoutes({ db, files, shares }: Pick<Services, 'db' | 'files' | 'shares'>): Router {
   const router = Router();
   router.get('/:id', async (request, response) => {
     const { accountId } = callerOf(response);
@@ -46,10 +41,8 @@ export function jobDetailRoutes({
     const { accountId } = callerOf(response);
     const { id } = request.params;
     const side = photoSides.find((each) => each === request.params.side);
-    const job = await findTask(db, accountId, id);
-    if (!job) throw noSuch('job');
+    if (!(await findTask(db, accountId, id))) throw noSuch('job');
     if (!side) throw noSuch('side');
-    if (job.status === 'SUCCEEDED' && config.keepPhotosDays === undefined) return void response.status(204).end();
     await inTurn(shares.photos, accountId, response, async () => {
       const stored = await files.inputs.read(id, side).catch(ifNoPhoto);
       if (!stored) return void response.status(204).end();

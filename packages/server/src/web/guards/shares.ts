@@ -5,6 +5,7 @@ import { type Share, Shares, type Work } from '../../base/shares.js';
 import type { Config } from '../../config.js';
 import { quotas } from '../../data/accounts/quotas.js';
 import { HttpError, TooManyRequestsError } from '../answers/responses.js';
+import { callerOf } from './auth.js';
 import { clientOf } from './client-address.js';
 import type { RequestLimit } from './rate-limit.js';
 
@@ -130,4 +131,24 @@ export async function inTurn<T>(
     if (rests) setTimeout(() => share.end(), restFactor * performance.eventLoopUtilization(before).active);
     else void nextTurn().then(() => share.end());
   }
+}
+
+/** Changes what the caller's account has, when it is the account's turn. */
+export function changeInTurn<T>(
+  { changes }: Pick<ServerShares, 'changes'>,
+  response: Response,
+  change: (accountId: string) => Promise<T>,
+): Promise<T> {
+  const { accountId } = callerOf(response);
+  return inTurn(changes, accountId, response, () => change(accountId));
+}
+
+/** Lists what the caller's account has, when it is the account's turn. */
+export function listInTurn<T>(
+  { lists }: Pick<ServerShares, 'lists'>,
+  response: Response,
+  list: (accountId: string) => Promise<T>,
+): Promise<T> {
+  const { accountId } = callerOf(response);
+  return inTurn(lists, accountId, response, () => list(accountId), { rests: true });
 }

@@ -11,7 +11,7 @@ import { addPublicPage, removePublicPage } from '../../data/jobs/public-pages.js
 import { retryJob } from '../../data/jobs/retry.js';
 import { HttpError, noSuch, sendJson, validated } from '../answers/responses.js';
 import { callerOf, refuseSandbox } from '../guards/auth.js';
-import { inTurn } from '../guards/shares.js';
+import { changeInTurn, listInTurn } from '../guards/shares.js';
 import { streamJobEvents } from './events.js';
 import { repeatKey, samplerSettings } from './jobs.js';
 import type { Services } from './services.js';
@@ -83,13 +83,12 @@ function addReads(router: Router, services: Dependencies): void {
     const after = await cursors.read(accountId, cursor);
     const list = () => listGallery(db, accountId, { ...query, search, after });
     const count = async () => ({ counts: await countGallery(db, accountId, search) });
-    const inListTurn = <T>(work: () => Promise<T>) => inTurn(shares.lists, accountId, response, work, { rests: true });
-    const { rows, more } = await inListTurn(list);
+    const { rows, more } = await listInTurn(shares, response, list);
     const last = rows.at(-1);
     sendJson(response, 200, {
       jobs: await Promise.all(rows.map(present)),
       ...(more && last ? { next_cursor: cursors.issue(accountId, last.id) } : {}),
-      ...(sandbox ? {} : await inListTurn(count)),
+      ...(sandbox ? {} : await listInTurn(shares, response, count)),
     } satisfies GalleryPage);
   });
 
@@ -106,8 +105,7 @@ function addChanges(router: Router, services: Dependencies): void {
   // `route` keeps the type of `request.params`, which the handler before would widen.
   router.route('/:id').delete(refuseSandbox, async (request, response) => {
     const { id } = request.params;
-    const { accountId } = callerOf(response);
-    await inTurn(shares.changes, accountId, response, async () => {
+    await changeInTurn(shares, response, async (accountId) => {
       const outcome = await deleteJob(db, id, currentTime(db), accountId);
       if (outcome === 'unknown') throw noSuch('job');
       if (outcome === 'in_progress') {
@@ -128,7 +126,7 @@ function addChanges(router: Router, services: Dependencies): void {
     const { accountId } = callerOf(response);
     const { id } = request.params;
     const change = () => cancel(db, id, currentTime(db), accountId);
-    const { outcome, forgotten } = await inTurn(shares.changes, accountId, response, change);
+    const { outcome, forgotten } = await changeInTurn(shares, response, change);
     if (outcome === 'unknown') throw noSuch('job');
     if (outcome === 'too_late') {
       throw new HttpError(409, 'not_cancelable', 'The job is finished, and cannot be canceled');
@@ -145,14 +143,12 @@ function addSharing(router: Router, services: Dependencies): void {
   router.route('/:id/share').put(refuseSandbox, async (request, response) => {
     const { accountId } = callerOf(response);
     const { id } = request.params;
-    const share = () => addPublicPage(db, accountId, id);
-    if (!(await inTurn(shares.changes, accountId, response, share))) throw noSuch('model');
+    if (!(await changeInTurn(shares, response, () => addPublicPage(db, accountId, id)))) throw noSuch('model');
     sendJson(response, 200, await find(accountId, id));
   });
 
   router.route('/:id/share').delete(refuseSandbox, async (request, response) => {
-    const { accountId } = callerOf(response);
-    await inTurn(shares.changes, accountId, response, () => removePublicPage(db, accountId, request.params.id));
+    await changeInTurn(shares, response, (accountId) => removePublicPage(db, accountId, request.params.id));
     response.status(204).end();
   });
 }
@@ -160,16 +156,14 @@ function addSharing(router: Router, services: Dependencies): void {
 function addRetries(router: Router, { db, shares, jobStores, onJobCreated }: Dependencies): void {
   router.route('/:id/retry').post(refuseSandbox, async (request, response) => {
     const { traceId } = response.locals;
-    const { accountId } = callerOf(response);
     const sampler = samplerSettings(request.get(samplerHeader));
     const key = repeatKey(request);
-    const retried = await inTurn(shares.changes, accountId, response, () =>
+    const retried = await changeInTurn(shares, response, (accountId) =>
       retryJob(jobStores, accountId, request.params.id, currentTime(db), { traceId, sampler, key }),
     );
     if (retried === 'unknown') throw noSuch('job');
     if (retried === 'not_retryable') {
-      const message =
-        'The job is not finished, or its photo is gone: it is kept for 7 days after a failure, and after a success only with --keep-photos-days. Send the photo again';
+      const message = 'The job is not finished, or the server has deleted its photo. Send the photo again';
       throw new HttpError(409, 'not_retryable', message);
     }
     if (retried.created) onJobCreated();

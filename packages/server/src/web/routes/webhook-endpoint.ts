@@ -6,14 +6,14 @@ import {
   type WebhookEndpoint,
 } from '@gen3d/schema';
 import { endpointHealthHeaders } from '@gen3d/schema/rules';
-import { type Response, Router } from 'express';
-import { isAllowedTarget, literalAddress } from '../../base/net/address.js';
+import { Router } from 'express';
+import { isPublicAddress, literalAddress } from '../../base/net/address.js';
 import { currentTime } from '../../data/db/time.js';
 import { recordPing } from '../../data/webhooks/events.js';
 import { HttpError, sendJson, validated } from '../answers/responses.js';
 import { callerOf, refuseSandbox } from '../guards/auth.js';
 import { jsonBody } from '../guards/json-body.js';
-import { inTurn } from '../guards/shares.js';
+import { changeInTurn } from '../guards/shares.js';
 import type { Services } from './services.js';
 
 const notConfigured = (status: 404 | 409) =>
@@ -23,25 +23,16 @@ const notConfigured = (status: 404 | 409) =>
 export function webhookEndpointRoutes(services: Pick<Services, 'db' | 'endpoints' | 'config' | 'shares'>): Router {
   const { db, endpoints, config, shares } = services;
   const router = Router();
-  const change = <T>(response: Response, work: (accountId: string) => Promise<T>) => {
-    const { accountId } = callerOf(response);
-    return inTurn(shares.changes, accountId, response, () => work(accountId));
-  };
   router.use(refuseSandbox);
 
   router.put('/', jsonBody(services), async (request, response) => {
     const { url, events } = validated(PutWebhookEndpointRequest.safeParse(request.body));
     // A host name is checked at each delivery, when it resolves. An IP address can be checked now.
     const literal = literalAddress(new URL(url).hostname);
-    if (literal && !isAllowedTarget(literal, config)) {
-      throw new HttpError(
-        400,
-        'invalid_request',
-        'url: must not point to a private address, or one that the operator denies',
-      );
-    }
+    if (literal && !config.allowPrivateNetwork && !isPublicAddress(literal))
+      throw new HttpError(400, 'invalid_request', 'url: must not point to a private address');
     const put = (accountId: string) => endpoints.put(accountId, url, currentTime(db), events);
-    const endpoint = await change(response, put);
+    const endpoint = await changeInTurn(shares, response, put);
     sendJson(response, 200, endpoint satisfies PutWebhookEndpointResponse);
   });
 
@@ -54,12 +45,12 @@ export function webhookEndpointRoutes(services: Pick<Services, 'db' | 'endpoints
   });
 
   router.delete('/', async (_request, response) => {
-    await change(response, (accountId) => endpoints.remove(accountId));
+    await changeInTurn(shares, response, (accountId) => endpoints.remove(accountId));
     response.status(204).end();
   });
 
   router.post('/rotate', async (_request, response) => {
-    const secret = await change(response, (accountId) => endpoints.rotate(accountId));
+    const secret = await changeInTurn(shares, response, (accountId) => endpoints.rotate(accountId));
     if (secret === undefined) throw notConfigured(404);
     sendJson(response, 200, { secret } satisfies RotateSecretResponse);
   });
@@ -67,7 +58,7 @@ export function webhookEndpointRoutes(services: Pick<Services, 'db' | 'endpoints
   router.post('/test', async (_request, response) => {
     const delayMs = config.webhookPingDelay * 1_000;
     const ping = (accountId: string) => recordPing(db, accountId, delayMs, currentTime(db));
-    const queued = await change(response, ping);
+    const queued = await changeInTurn(shares, response, ping);
     if (!queued) throw notConfigured(409);
     sendJson(response, 202, { queued } satisfies TestWebhookResponse);
   });
