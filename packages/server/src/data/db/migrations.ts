@@ -162,11 +162,3 @@ const indexes = [
 export const migrations: Record<string, readonly string[]> = {
   '0001_first_release': [...tables, ...indexes],
 };
-
-/**
- * Names the commits before the first release whose databases this version does not read. Each reads the databases of
- * the commits before it.
- *
- * @param applied the migrations that the database names
- */
-export const commitThatReads = (applied: readonly string[]): string => (applied.length > 1 ? 'dcc25c84' : '5d107940');

@@ -1,7 +1,7 @@
 import { Kysely, type Migration, Migrator, sql } from 'kysely';
 import { ConfigError, errorMessage } from '../../base/errors.js';
 import { type DatabaseKind, type DatabaseOptions, type Db, kindOf } from './database.js';
-import { commitThatReads, migrations } from './migrations.js';
+import { migrations } from './migrations.js';
 import { readSchemaState, type SchemaState } from './schema.js';
 import { explained } from './sqlite.js';
 import type { Tables } from './tables.js';
@@ -94,14 +94,9 @@ function requireReadable(
       `${name} was written by an older gen3d. Use that version, or update the server first: stop it, then start \`gen3d serve\` of this version`,
     );
   }
-  if (state.relation !== 'unknown') return;
-  if (state.difference !== undefined) {
+  if (state.relation === 'unknown') {
     throw new ConfigError(
       `${name} was made by another build of gen3d (${state.difference}), and was not changed. Start the build that made it, or choose ${another}`,
     );
   }
-  const commit = commitThatReads(state.applied);
-  throw new ConfigError(
-    `${name} was made by a gen3d from before the first release, and was not changed. Only commit ${commit} reads it: to keep its models, run \`git checkout ${commit}\`, build and start that, and save them with \`gen3d download\`. To start anew, choose ${another}`,
-  );
 }

@@ -4,7 +4,7 @@ import { migrations } from './migrations.js';
 import { sqlite } from './sqlite.js';
 import { openSqlite } from './sqlite-connection.js';
 
-// The list of migrations in a database says which ones ran, not what they did: before the first release, they were
+// The list of migrations in a database says which ones ran, not what they did: before the first release, they may be
 // edited. So the tables themselves are compared with those that the migrations of this version make.
 
 /** How the schema of a database relates to that of this version. Only one that is `new` or `older` is migrated. */
@@ -12,8 +12,8 @@ export type SchemaState =
   | { relation: 'new' | 'older' | 'current' | 'newer' }
   /** Another program uses the database. */
   | { relation: 'foreign'; tables: readonly string[] }
-  /** Another build of gen3d made it. `difference` names a column or an index, unless its migrations are unknown. */
-  | { relation: 'unknown'; applied: readonly string[]; difference?: string };
+  /** Another build of gen3d made it. `difference` names a column, an index or a migration. */
+  | { relation: 'unknown'; difference: string };
 
 export async function readSchemaState(db: Db): Promise<SchemaState> {
   const { rows } = await sql<{ item: string }>`${sql.raw(kindOf(db).schema)}`.execute(db);
@@ -36,10 +36,11 @@ export async function readSchemaState(db: Db): Promise<SchemaState> {
 export function schemaState(items: readonly string[], applied: readonly string[]): SchemaState {
   const known = Object.keys(migrations);
   const common = Math.min(known.length, applied.length);
-  if (known.slice(0, common).join() !== applied.slice(0, common).join()) return { relation: 'unknown', applied };
+  const other = applied.slice(0, common).find((name, index) => name !== known[index]);
+  if (other !== undefined) return { relation: 'unknown', difference: `with the migration ${other}` };
   if (applied.length > known.length) return { relation: 'newer' };
   const difference = differenceFrom(schemaAfter(applied.length), items);
-  if (difference !== undefined) return { relation: 'unknown', applied, difference };
+  if (difference !== undefined) return { relation: 'unknown', difference };
   if (applied.length === 0) return { relation: 'new' };
   return { relation: applied.length < known.length ? 'older' : 'current' };
 }
