@@ -189,19 +189,9 @@ export const Overview = z.object({
   /** Jobs that are open or finished within the last 24 hours. */
   jobs: z.partialRecord(JobStatus, z.number()),
   oldest_open_at: z.nullable(z.string()),
-  /** Measured over the last 200 succeeded jobs; null if there are none. */
-  inference_seconds: z.nullable(z.object({ median: z.number(), p95: z.number() })),
   events: z.object({ waiting: z.number(), dead: z.number() }),
   runners: z.array(Runner),
-  rates: z.record(z.string(), z.number()),
-  bundle: z.string(),
-  matte: z.string(),
-  database: z.string(),
   version: z.string(),
-  node: z.string(),
-  platform: z.string(),
-  uptime_seconds: z.number(),
-  memory_bytes: z.number(),
   /** Free space on the disk with the data directory. */
   free_disk_bytes: z.number(),
 });

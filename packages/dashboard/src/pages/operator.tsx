@@ -15,7 +15,7 @@ import { Bundles } from '../components/bundles.js';
 import { Button } from '../components/buttons.js';
 import { Problem, Success, useAction } from '../components/feedback.js';
 import { actionsColumn, type Column, Table, Tile } from '../components/table.js';
-import { dateTime, fileSize, relativeTime, seconds, usd } from '../format.js';
+import { dateTime, fileSize, relativeTime, usd } from '../format.js';
 import { NotFoundPage, useTitle } from '../layout.js';
 import { usePolling } from '../polling.js';
 import { useSession } from '../session.js';
@@ -29,11 +29,6 @@ function pageOf(query: string, cursor?: string): string {
   if (cursor === undefined) parameters.delete('cursor');
   else parameters.set('cursor', cursor);
   return String(parameters);
-}
-
-function uptime(seconds: number): string {
-  const minutes = Math.floor(seconds / 60);
-  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
 export function OperatorPage() {
@@ -192,25 +187,6 @@ export function OperatorPage() {
         <Runners runners={overview.runners} serverVersion={overview.version} />
       </section>
       <Bundles />
-      <section>
-        <h2>Server</h2>
-        <dl>
-          <dt>gen3d</dt>
-          <dd>{overview.version}</dd>
-          <dt>Open and recent jobs</dt>
-          <dd>{countsOf(overview)}</dd>
-          <dt>Bundle</dt>
-          <dd>{overview.bundle}</dd>
-          <dt>Matte</dt>
-          <dd>{overview.matte}</dd>
-          <dt>Database</dt>
-          <dd>{overview.database}</dd>
-          <dt>Node</dt>
-          <dd>
-            {overview.node} on {overview.platform}
-          </dd>
-        </dl>
-      </section>
       <dialog ref={dialog} aria-labelledby="credit-title">
         <form
           onSubmit={(event) => {
@@ -244,21 +220,7 @@ export function OperatorPage() {
   );
 }
 
-/** Lists the open and recent jobs by status, for example `2 waiting for a runner, 31 done`. */
-function countsOf({ jobs }: Overview): string {
-  const { PENDING = 0, QUEUED = 0, IN_PROGRESS = 0, SUCCEEDED = 0, FAILED = 0, CANCELED = 0 } = jobs;
-  const counts = [
-    [PENDING, 'being prepared'],
-    [QUEUED, 'waiting for a runner'],
-    [IN_PROGRESS, 'in progress'],
-    [SUCCEEDED, 'done'],
-    [FAILED, 'failed'],
-    [CANCELED, 'canceled'],
-  ] as const;
-  return counts.flatMap(([count, label]) => (count > 0 ? `${count} ${label}` : [])).join(', ') || 'none';
-}
-
-/** The state of the service in five figures. */
+/** Shows the state of the service in five figures. `/metrics` has all. */
 function Tiles({ overview }: { overview: Overview }) {
   const { PENDING = 0, QUEUED = 0, IN_PROGRESS = 0, SUCCEEDED = 0, FAILED = 0 } = overview.jobs;
   return (
@@ -268,8 +230,6 @@ function Tiles({ overview }: { overview: Overview }) {
       </Tile>
       <Tile label="Last 24 hours" value={SUCCEEDED === 1 ? '1 model' : `${SUCCEEDED} models`}>
         {FAILED} failed
-        {overview.inference_seconds &&
-          `, ${seconds(overview.inference_seconds.median)} per model (95 % within ${seconds(overview.inference_seconds.p95)})`}
       </Tile>
       <Tile label="Runners" value={overview.runners.length}>
         {runnersSummary(overview.runners)}
@@ -277,8 +237,8 @@ function Tiles({ overview }: { overview: Overview }) {
       <Tile label="Undelivered webhook events" value={overview.events.waiting}>
         {overview.events.dead} dead letters
       </Tile>
-      <Tile label="This server" value={`${Math.round(overview.memory_bytes / 1e6)} MB of memory`}>
-        up for {uptime(overview.uptime_seconds)}, {fileSize(overview.free_disk_bytes)} of disk free
+      <Tile label="This server" value={`gen3d ${overview.version}`}>
+        {fileSize(overview.free_disk_bytes)} of disk free
       </Tile>
     </div>
   );

@@ -8,8 +8,6 @@ import { maxUsd, toMicroUsd, toUsd } from '../../base/money.js';
 import { dayMs, isoTime } from '../../base/time.js';
 import { version } from '../../base/version.js';
 import { creditAccount, openAccount } from '../../data/accounts/accounts.js';
-import { recentInferenceMs } from '../../data/accounts/ledger.js';
-import { type Db, kindOf } from '../../data/db/database.js';
 import { currentTime } from '../../data/db/time.js';
 import { accountsWithOpenJobs, finishedJobsByStatus, oldestOpenJob, openJobsByStatus } from '../../data/jobs/counts.js';
 import { type LiveRunner, liveRunners } from '../../data/runners/registry.js';
@@ -46,11 +44,11 @@ const shownRunner = (runner: LiveRunner): Overview['runners'][number] => ({
   heartbeat_at: isoTime(runner.heartbeat_at),
 });
 
-type Dependencies = Pick<Services, 'config' | 'cursors' | 'db' | 'log' | 'rates' | 'runners' | 'shares'>;
+type Dependencies = Pick<Services, 'config' | 'cursors' | 'db' | 'log' | 'runners' | 'shares'>;
 
 /** Serves `/dashboard/api/operator`: the state of the server, and its accounts. */
 export function operatorRoutes(services: Dependencies): Router {
-  const { config, cursors, db, rates, runners } = services;
+  const { config, cursors, db, runners } = services;
   const router = Router();
   const counts = cached(async () => {
     const byStatus = [...(await openJobsByStatus(db)), ...(await finishedJobsByStatus(db, dayMs))];
@@ -66,17 +64,9 @@ export function operatorRoutes(services: Dependencies): Router {
     sendJson(response, 200, {
       jobs,
       oldest_open_at: oldest === undefined ? null : isoTime(oldest),
-      inference_seconds: await recentInference(db),
       events,
       runners: live.map(shownRunner),
-      rates: { ...rates() },
-      ...runners.bundles,
-      database: kindOf(db).name,
       version,
-      node: process.version,
-      platform: `${process.platform} ${process.arch}`,
-      uptime_seconds: Math.round(process.uptime()),
-      memory_bytes: process.memoryUsage.rss(),
       free_disk_bytes: bavail * bsize,
     } satisfies Overview);
   });
@@ -125,12 +115,4 @@ function addAccountChanges(router: Router, services: Pick<Services, 'config' | '
     if (credited.isNew) logAction(log, response, { action: 'account credit', accountId: id, usd });
     sendJson(response, 200, { account_id: id, balance_usd: toUsd(credited.balance) });
   });
-}
-
-/** Computes the median and the 95th percentile of the last jobs' inference. */
-async function recentInference(db: Db): Promise<Overview['inference_seconds']> {
-  const times = (await recentInferenceMs(db, 200)).sort((a, b) => a - b);
-  if (times.length === 0) return null;
-  const secondsAt = (share: number) => times[Math.floor(share * (times.length - 1))]! / 1_000;
-  return { median: secondsAt(0.5), p95: secondsAt(0.95) };
 }
