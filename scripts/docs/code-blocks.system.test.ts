@@ -49,12 +49,11 @@ describe('the compiler', () => {
   const wrong: Block = { location: 'example.md:1', page: 'example.md', language: 'ts', text };
   let errors: string[];
   beforeAll(() => {
-    errors = typeErrors([...scripts, ...dashboardSnippets(), ...docExamples(), wrong]);
+    errors = typeErrors([...scripts, ...docExamples(), wrong]);
   });
 
-  test('accepts every block of TypeScript and JavaScript, those of the dashboard, and every @example', () => {
+  test('accepts every block of TypeScript and JavaScript, and every @example', () => {
     expect(scripts.length).toBeGreaterThan(3);
-    expect(dashboardSnippets().length).toBeGreaterThanOrEqual(2);
     expect(docExamples().length).toBeGreaterThanOrEqual(25);
     expect(errors.filter((error) => !error.startsWith(wrong.location))).toEqual([]);
   });
@@ -144,25 +143,6 @@ function thrownBy(location: string, act: () => void): string[] {
   } catch (error) {
     return [`${location} ${error instanceof Error ? error.message : String(error)}`];
   }
-}
-
-/** The TypeScript that the dashboard shows, with an example for each value that it inserts. */
-function dashboardSnippets(): Block[] {
-  const files = execFileSync('git', ['ls-files', 'packages/dashboard/src/**.tsx'], { cwd: root, encoding: 'utf8' });
-  return files
-    .trim()
-    .split('\n')
-    .flatMap((page) => {
-      const source = readFileSync(join(root, page), 'utf8');
-      return [...source.matchAll(/code: `(import [^`]*)`/g)].map(([, code = ''], index) => ({
-        location: `${page} snippet ${index + 1}`,
-        page,
-        language: 'ts',
-        text: code
-          .replaceAll(/\$\{JSON\.stringify\(\w+\)\}/g, "'photo.jpg'")
-          .replaceAll(/\$\{[\w.]+\}/g, 'http://localhost'),
-      }));
-    });
 }
 
 /** Names that an `@example` uses without declaring them, and their types. */

@@ -3,7 +3,6 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { parseResponse } from '../api.js';
 import { Button, ConfirmButton, CopyButton } from '../components/buttons.js';
 import { Problem, Success, useAction } from '../components/feedback.js';
-import { Snippets } from '../components/snippets.js';
 import { actionsColumn, type Column, Table } from '../components/table.js';
 import { dateTime, relativeTime } from '../format.js';
 import { useTitle } from '../layout.js';
@@ -114,26 +113,20 @@ export function KeysPage() {
       )}
       <section>
         <h2>Use a key</h2>
-        <Snippets
-          label="Language"
-          snippets={[
-            { name: 'curl', code: `curl ${location.origin}/v1/balance -H "Authorization: Bearer $GEN3D_API_KEY"` },
-            {
-              name: 'SDK',
-              code: `import { Gen3d } from '@gen3d/sdk';
-
-const gen3d = new Gen3d({ apiKey: process.env.GEN3D_API_KEY, baseUrl: '${location.origin}' });
-const task = await gen3d.generate('photo.jpg');
-console.log(task.model_urls?.glb);`,
-            },
-            {
-              name: 'CLI',
-              code: `export GEN3D_BASE_URL=${location.origin}
-gen3d login                        # asks for the key
-gen3d create photo.jpg --wait`,
-            },
-          ]}
-        />
+        <p>
+          <a href="/docs" target="_top">
+            HTTP API
+          </a>
+          ,{' '}
+          <a href="/docs/sdk" target="_top">
+            SDK
+          </a>{' '}
+          and{' '}
+          <a href="/docs/cli" target="_top">
+            command line
+          </a>
+          , with examples for this server
+        </p>
       </section>
     </>
   );

@@ -4,48 +4,10 @@ import { useState } from 'preact/hooks';
 import { Button, Choice, ConfirmButton, CopyButton } from '../components/buttons.js';
 import { EventsTable, isUndelivered } from '../components/events-table.js';
 import { Problem, Success, useAction } from '../components/feedback.js';
-import { type Snippet, Snippets } from '../components/snippets.js';
 import { dateTime } from '../format.js';
 import { useTitle } from '../layout.js';
 import { usePolling } from '../polling.js';
 import { useSession } from '../session.js';
-
-const snippets: readonly Snippet[] = [
-  {
-    name: 'SDK',
-    code: `import { expressWebhookHandler } from '@gen3d/sdk';
-import express from 'express';
-
-const app = express();
-app.post('/gen3d', expressWebhookHandler({
-  secret: process.env.GEN3D_WEBHOOK_SECRET ?? '',
-  onEvent: (event) => {
-    if (event.event === 'task.updated' && event.status === 'SUCCEEDED') console.log(event.model_urls?.glb);
-  },
-})); // above app.use(express.json())
-app.listen(3000);`,
-  },
-  {
-    name: 'On your own machine',
-    code: `# Forwards the account's events to your program. Needs no public endpoint; prints the secret.
-gen3d webhook listen --forward-to http://127.0.0.1:3000/gen3d`,
-  },
-  {
-    name: 'An event',
-    code: `{
-  "event": "task.updated",
-  "event_id": "01K6Y3W4N3P2V6Q0T5J8ZB7C1D",
-  "user_id": "01K6Y3R2C8W7H5N0A4D6XJ1T9M",
-  "timestamp": "2026-01-31T12:00:00.000Z",
-  "task_id": "01K6Y3VZ8M5A1R9E4S7XHD2F6G",
-  "type": "image-to-3d",
-  "status": "SUCCEEDED",
-  "progress": 100,
-  "model_urls": { "glb": "${location.origin}/assets/…/model.glb" },
-  "thumbnail_url": "${location.origin}/assets/…/thumbnail.jpg"
-}`,
-  },
-];
 
 export function WebhookPage() {
   useTitle('Webhook');
@@ -174,14 +136,14 @@ export function WebhookPage() {
       <Success text={success} />
       <section>
         <h2>Receive events</h2>
-        <p class="hint">
-          Verify the signature before you use an event: see{' '}
+        <p>
           <a href="/docs/webhooks" target="_top">
             Webhooks
-          </a>
-          .
+          </a>{' '}
+          shows what an event contains, and how to verify its signature before you use it. On your own machine,{' '}
+          <code>gen3d webhook listen --forward-to http://127.0.0.1:3000/gen3d</code> forwards the account’s events to
+          your program, without a public endpoint.
         </p>
-        <Snippets label="Language" snippets={snippets} />
       </section>
       <section>
         <h2>Events</h2>
