@@ -105,9 +105,7 @@ const reads = [
   ...['session', 'jobs', 'jobs/JOB', 'gallery', 'gallery/JOB', 'gallery/JOB/events', 'job-details/JOB'].map(
     (path) => `/dashboard/api/${path}`,
   ),
-  ...['job-details/JOB/photo', 'balance', 'ledger', 'quotas', 'keys', 'webhook-endpoint'].map(
-    (path) => `/dashboard/api/${path}`,
-  ),
+  ...['job-details/JOB/photo', 'balance', 'ledger', 'keys', 'webhook-endpoint'].map((path) => `/dashboard/api/${path}`),
   ...['events', 'events/JOB/delivery', 'stream'].map((path) => `/dashboard/api/${path}`),
 ].map((path) => ({ method: 'GET', path }));
 

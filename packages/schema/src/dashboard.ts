@@ -101,16 +101,6 @@ export type LedgerEntry = z.infer<typeof LedgerEntry>;
 export const LedgerPage = z.object({ entries: z.array(LedgerEntry), next_cursor: NextCursor });
 export type LedgerPage = z.infer<typeof LedgerPage>;
 
-const Quota = z.object({ used: z.number(), max: z.number() });
-/** How much the account has stored, and how much it may store. `jobs_without_model` counts failed and canceled jobs. */
-export const QuotaList = z.object({
-  jobs_today: Quota,
-  open_jobs: Quota,
-  jobs_without_model: Quota,
-  api_keys: Quota,
-});
-export type QuotaList = z.infer<typeof QuotaList>;
-
 /** An event and how far its delivery is. */
 export const EventEntry = z.object({
   event_id: z.string(),
@@ -161,7 +151,6 @@ export const JobDetails = z.object({
   instance: z.nullable(z.string()),
   /** Name of the bundle that made the model; null until the job has succeeded. */
   bundle: z.nullable(z.string()),
-  inference_seconds: z.nullable(z.number()),
   /** Null until the job has succeeded. */
   stages: z.nullable(z.array(StageTime)),
   events: z.array(EventEntry),

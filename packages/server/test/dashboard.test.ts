@@ -9,7 +9,6 @@ import {
   LedgerPage,
   OperatorAccountList,
   Overview,
-  QuotaList,
 } from '@gen3d/schema/dashboard';
 import { sql } from 'kysely';
 import { pino } from 'pino';
@@ -386,7 +385,6 @@ describe('jobs', () => {
       cost_usd: null,
       instance: null,
       bundle: null,
-      inference_seconds: null,
       stages: null,
       events: [],
     });
@@ -445,7 +443,7 @@ describe('a key', () => {
     expect((await server().call('GET', '/v1/balance', undefined, created.api_key)).status).toBe(403);
   });
 
-  test('beyond 100 is refused, however many are created at once, and the dashboard shows how many there are', async () => {
+  test('beyond 100 is refused, however many are created at once', async () => {
     const caller = await newCaller();
     const { call } = await signIn({ api_key: caller.apiKey });
     // More requests at once would meet the rate limit.
@@ -454,13 +452,6 @@ describe('a key', () => {
     const refusals = created.filter(({ status }) => status !== 201);
     expect(refusals).toHaveLength(21);
     for (const each of refusals) expect([each.status, codeOf(each)]).toEqual([429, 'quota_exceeded']);
-    await caller.create();
-    expect(QuotaList.parse((await call('GET', '/quotas')).body)).toEqual({
-      jobs_today: { used: 1, max: 100_000 },
-      open_jobs: { used: 1, max: 1_000 },
-      jobs_without_model: { used: 0, max: 100_000 },
-      api_keys: { used: 100, max: 100 },
-    });
   });
 
   test('has a name without control characters and invisible ones', async () => {

@@ -6,7 +6,7 @@ import { countJobsWithoutModel } from '../src/data/accounts/quotas.js';
 import type { Tables } from '../src/data/db/tables.js';
 import { dataDirOf } from '../src/data/installation/data-dir.js';
 import { claim } from '../src/data/jobs/claim.js';
-import { finishedJobsByStatus, openJobsByStatus, quotaUse } from '../src/data/jobs/counts.js';
+import { finishedJobsByStatus, openJobsByStatus } from '../src/data/jobs/counts.js';
 import { countGallery, listGallery } from '../src/data/jobs/gallery.js';
 import { enqueueJob, findByOrigin } from '../src/data/jobs/job-store.js';
 import { countDeliveries } from '../src/data/webhooks/deliveries.js';
@@ -94,7 +94,6 @@ test('metrics, the dashboard and a retry read no whole table', async () => {
     () => listEvents(db, account),
     () => listEvents(db, account, { jobId: 'job' }),
     () => countJobsWithoutModel(db)(account),
-    () => quotaUse(db, account),
     () => findByOrigin(db, account, { retryOf: 'job' }).execute(),
   ]) {
     expect(await wholeTableReads(recording, run)).toEqual([]);

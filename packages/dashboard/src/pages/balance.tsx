@@ -1,4 +1,4 @@
-import { Balance, type LedgerEntry, LedgerPage, QuotaList } from '@gen3d/schema/dashboard';
+import { Balance, type LedgerEntry, LedgerPage } from '@gen3d/schema/dashboard';
 import { useState } from 'preact/hooks';
 import { Problem, useAction } from '../components/feedback.js';
 import { type Column, ShowMore, Table, Tile } from '../components/table.js';
@@ -17,11 +17,10 @@ const columns: readonly Column[] = [
 
 /** Shows the account's balance and ledger. If every rate is 0, shows its models instead, in seconds of work. */
 export function BalancePage() {
-  const { api, charges, account } = useSession();
+  const { api, charges } = useSession();
   const title = charges ? 'Balance' : 'Usage';
   useTitle(title);
   const [balance, setBalance] = useState<Balance>();
-  const [quotas, setQuotas] = useState<QuotaList>();
   const [entries, setEntries] = useState<LedgerEntry[]>();
   const [cursor, setCursor] = useState<string>();
   const { problem, run } = useAction();
@@ -35,13 +34,8 @@ export function BalancePage() {
   const loadProblem = usePolling(async () => {
     // Polls only until everything is loaded, because a new first page would discard the pages after it.
     if (entries) return false;
-    const [newBalance, newQuotas, page] = await Promise.all([
-      api.get('/balance', Balance),
-      api.get('/quotas', QuotaList),
-      api.get('/ledger', LedgerPage),
-    ]);
+    const [newBalance, page] = await Promise.all([api.get('/balance', Balance), api.get('/ledger', LedgerPage)]);
     setBalance(newBalance);
-    setQuotas(newQuotas);
     setEntries(page.entries);
     setCursor(page.next_cursor);
     return false;
@@ -59,7 +53,6 @@ export function BalancePage() {
         />
       )}
       {balance && charges && <BalanceTiles balance={balance} />}
-      {quotas && !account.sandbox && <Quotas quotas={quotas} />}
       {shownEntries && (
         <section>
           <h2>{charges ? 'Ledger' : 'Models'}</h2>
@@ -96,23 +89,6 @@ export function BalancePage() {
       )}
     </>
   );
-}
-
-const grouped = new Intl.NumberFormat('en-US');
-
-const quotaNames: Record<keyof QuotaList, string> = {
-  jobs_today: 'jobs today (UTC)',
-  open_jobs: 'unfinished jobs',
-  jobs_without_model: 'failed and canceled jobs',
-  api_keys: 'API keys',
-};
-
-function Quotas({ quotas }: { quotas: QuotaList }) {
-  const parts = Object.entries(quotaNames).map(([key, name]) => {
-    const { used, max } = quotas[key as keyof QuotaList];
-    return `${grouped.format(used)} of ${grouped.format(max)} ${name}`;
-  });
-  return <p class="hint">In use: {parts.join(', ')}</p>;
 }
 
 function BalanceTiles({ balance: { balance_usd, min_balance_usd, rates } }: { balance: Balance }) {

@@ -1,12 +1,9 @@
 import { isTerminal, type JobStatus, jobStatuses } from '@gen3d/schema';
 import { sql } from 'kysely';
-import { keysInUse } from '../accounts/api-keys.js';
-import { jobsOfToday } from '../accounts/quotas.js';
 import { maxRowsRead } from '../db/bounds.js';
 import type { Queryable } from '../db/database.js';
 import { containing } from '../db/like.js';
 import { after, currentTime } from '../db/time.js';
-import { openJobs } from './turn.js';
 
 // Each query reads an index that contains exactly the rows it counts.
 
@@ -44,19 +41,6 @@ export async function oldestOpenJob(db: Queryable): Promise<number | undefined> 
     .limit(1)
     .executeTakeFirst();
   return row?.created_at;
-}
-
-/** Counts what quotas limit: the account's jobs of today, its unfinished jobs, and its unrevoked keys. */
-export function quotaUse(db: Queryable, accountId: string) {
-  return db
-    .selectFrom('accounts')
-    .select([
-      jobsOfToday(currentTime(db)).as('today'),
-      openJobs(db, accountId).as('open'),
-      keysInUse(db, accountId).as('keys'),
-    ])
-    .where('id', '=', accountId)
-    .executeTakeFirstOrThrow();
 }
 
 const openStatuses = jobStatuses.filter((status) => !isTerminal(status));

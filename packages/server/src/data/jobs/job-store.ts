@@ -29,7 +29,6 @@ export async function findTask(db: Queryable, accountId: string, id: string): Pr
 type JobWithCharge = Pick<JobRow, 'image_urls' | 'attempt' | 'stage_ms' | 'bundle'> & {
   amount_microusd: number | null;
   instance: string | null;
-  inference_ms: number | null;
 };
 
 /**
@@ -39,7 +38,7 @@ export function findJobWithCharge(db: Queryable, accountId: string, id: string):
   return db
     .selectFrom('jobs')
     .leftJoin('ledger', (join) => join.onRef('ledger.job_id', '=', 'jobs.id').on('kind', '=', 'charge'))
-    .select(['image_urls', 'attempt', 'stage_ms', 'bundle', 'amount_microusd', 'instance', 'inference_ms'])
+    .select(['image_urls', 'attempt', 'stage_ms', 'bundle', 'amount_microusd', 'instance'])
     .where('jobs.id', '=', id)
     .where('jobs.account_id', '=', accountId)
     .executeTakeFirst();

@@ -1,15 +1,13 @@
 import { Name } from '@gen3d/schema';
-import type { CreatedKey, KeyList, LedgerPage, QuotaList } from '@gen3d/schema/dashboard';
+import type { CreatedKey, KeyList, LedgerPage } from '@gen3d/schema/dashboard';
 import { Router } from 'express';
 import { z } from 'zod';
 import { toUsd } from '../../base/money.js';
 import { isoTime } from '../../base/time.js';
 import { listKeys, revokeKey } from '../../data/accounts/api-keys.js';
 import { listLedger } from '../../data/accounts/ledger.js';
-import { quotas } from '../../data/accounts/quotas.js';
 import { currentTime } from '../../data/db/time.js';
 import { transaction } from '../../data/db/transaction.js';
-import { quotaUse } from '../../data/jobs/counts.js';
 import { noSuch, sendJson, validated } from '../answers/responses.js';
 import { callerOf, refuseSandbox } from '../guards/auth.js';
 import { jsonBody } from '../guards/json-body.js';
@@ -43,21 +41,6 @@ export function ledgerRoutes({ db, cursors }: Pick<Services, 'db' | 'cursors'>):
     } satisfies LedgerPage);
   });
   return router;
-}
-
-/** Serves `/dashboard/api/quotas`: how much the account has stored, and how much it may store. */
-export function quotaRoutes({ db, jobStores }: Pick<Services, 'db' | 'jobStores'>): Router {
-  const { maxOpenJobs, maxJobsPerDay, withoutModel } = jobStores;
-  return Router().get('/', async (_request, response) => {
-    const { accountId } = callerOf(response);
-    const { today, open, keys } = await quotaUse(db, accountId);
-    sendJson(response, 200, {
-      jobs_today: { used: today, max: maxJobsPerDay },
-      open_jobs: { used: open, max: maxOpenJobs },
-      jobs_without_model: { used: await withoutModel(accountId), max: quotas.jobsWithoutModel },
-      api_keys: { used: keys, max: quotas.apiKeys },
-    } satisfies QuotaList);
-  });
 }
 
 const NewKey = z.object({ name: Name });

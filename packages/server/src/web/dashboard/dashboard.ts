@@ -9,7 +9,7 @@ import { galleryRoutes } from '../routes/gallery.js';
 import { jobRoutes } from '../routes/jobs.js';
 import type { Services } from '../routes/services.js';
 import { webhookEndpointRoutes } from '../routes/webhook-endpoint.js';
-import { keyRoutes, ledgerRoutes, quotaRoutes } from './account-routes.js';
+import { keyRoutes, ledgerRoutes } from './account-routes.js';
 import { eventRoutes } from './event-routes.js';
 import { jobDetailRoutes } from './job-detail-routes.js';
 import { operatorRoutes } from './operator-routes.js';
@@ -58,7 +58,6 @@ export function dashboardRoutes(services: Services, limit: RequestLimit): RouteG
     { at: `${api}/job-details`, who: 'account', routes: jobDetailRoutes(services) },
     { at: `${api}/balance`, who: 'account', routes: balanceRoutes(services) },
     { at: `${api}/ledger`, who: 'account', routes: ledgerRoutes(services) },
-    { at: `${api}/quotas`, who: 'account', routes: quotaRoutes(services) },
     { at: `${api}/keys`, who: 'account', routes: keyRoutes(services) },
     { at: `${api}/webhook-endpoint`, who: 'account', routes: webhookEndpointRoutes(services) },
     { at: `${api}/events`, who: 'account', routes: eventRoutes(services) },

@@ -30,7 +30,6 @@ export function jobDetailRoutes({ db, files, shares }: Pick<Services, 'db' | 'fi
       cost_usd: job.amount_microusd === null ? null : toUsd(-job.amount_microusd || 0),
       instance: job.instance,
       bundle: job.bundle,
-      inference_seconds: job.inference_ms === null ? null : job.inference_ms / 1_000,
       stages: stagesOf(job.stage_ms),
       events: await listEvents(db, accountId, { jobId: id }),
     } satisfies JobDetails);
