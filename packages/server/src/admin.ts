@@ -181,15 +181,13 @@ const jobFunctions = ({ db, dirs, files }: Opened) => ({
 
   /** Delivers one dead letter again, or all since a point in time. Returns how many. */
   async replayDeadLetters(which: { eventId: string } | { since: Date }) {
-    return transaction(db, async (trx) => {
-      const now = currentTime(db);
-      if ('since' in which) return replayDeadLetters(trx, { since: which.since.getTime() }, now);
-      const count = await replayDeadLetters(trx, which, now);
-      if (count === 0) {
-        throw new AdminError(`${which.eventId} is not a dead letter of an account with a webhook endpoint`);
-      }
-      return count;
-    });
+    const now = currentTime(db);
+    if ('since' in which) return replayDeadLetters(db, { since: which.since.getTime() }, now);
+    const count = await replayDeadLetters(db, which, now);
+    if (count === 0) {
+      throw new AdminError(`${which.eventId} is not a dead letter of an account with a webhook endpoint`);
+    }
+    return count;
   },
 });
 

@@ -44,12 +44,12 @@ export async function identifyAccount(db: Queryable, given: string): Promise<str
 }
 
 export const identifyKey = async (db: Queryable, given: string): Promise<string> =>
-  only('key', given, await startingWith(db, 'api_keys', 'name', given), '. `gen3d admin key list` shows all');
+  only('key', given, await withIdLike(db, 'api_keys', 'name', given), '. `gen3d admin key list` shows all');
 
 export const identifyJob = async (db: Queryable, given: string): Promise<string> =>
-  only('job', given, await startingWith(db, 'jobs', 'label', given));
+  only('job', given, await withIdLike(db, 'jobs', 'label', given));
 
-function startingWith(db: Queryable, table: 'api_keys' | 'jobs', about: 'name' | 'label', given: string) {
+function withIdLike(db: Queryable, table: 'api_keys' | 'jobs', about: 'name' | 'label', given: string) {
   const [from, to] = range(given);
   return db
     .selectFrom(table)

@@ -103,7 +103,7 @@ export async function retryJob(
   const { id, type, status, label, options, retry_of: retryOf } = job;
   const sampler = changed ?? (job.sampler === null ? undefined : (JSON.parse(job.sampler) as SamplerSettings));
   const origin = changed || status === 'SUCCEEDED' ? { key: key ?? null } : { retryOf: retryOf ?? id };
-  const details = { type, ...origin, photos: photosIn(stores.inputs, job), label, sampler, options, traceId };
+  const details = { type, ...origin, photos: storedPhotos(stores.inputs, job), label, sampler, options, traceId };
   return storeNewJob(stores, accountId, details, now).catch((error: unknown) => {
     if (error instanceof UnreadableImageError && error.isMissing) return 'not_retryable';
     throw error;
@@ -113,7 +113,7 @@ export async function retryJob(
 type StoredJob = Pick<JobRow, 'id' | 'views' | 'image_urls' | 'prepared'>;
 
 /** Returns the job's photos for a new job. `store` throws an UnreadableImageError if nothing has the image any more. */
-function photosIn(inputs: InputStore, job: StoredJob): NewPhoto[] {
+function storedPhotos(inputs: InputStore, job: StoredJob): NewPhoto[] {
   const isPrepared = job.prepared === 1;
   return photosOf(job).map(({ side, url }) => {
     if (url !== null && !isPrepared) return { side, url };
