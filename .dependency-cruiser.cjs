@@ -111,7 +111,7 @@ module.exports = {
       'work',
       'web',
       ['unknown-variables', 'parts', 'create-worker'],
-      ['ports', 'follow-bundles'],
+      ['ports', 'missing-matte'],
       'server-context',
       ['serve', 'admin'],
       ['cluster', 'foreign'],

@@ -47,12 +47,9 @@ export async function addServerOptions(command: Command, keys?: readonly Key[]):
 }
 
 /** Reads the configuration of a command with server settings. @throws ConfigError, which names the invalid setting */
-export const serverConfig = async (command: Command): Promise<Config> => (await configReader(command))();
-
-/** Returns a function that reads the configuration again: `gen3d models use` may change it while a server runs. */
-export async function configReader(command: Command): Promise<() => Config> {
+export async function serverConfig(command: Command): Promise<Config> {
   const { loadConfig } = await import('@gen3d/server');
   const { testKey, ...flags } = command.optsWithGlobals();
   // Commander converts --no-test-key to `testKey: false`.
-  return () => loadConfig({ ...flags, ...(testKey === false && { noTestKey: true }) });
+  return loadConfig({ ...flags, ...(testKey === false && { noTestKey: true }) });
 }

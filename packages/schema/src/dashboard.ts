@@ -208,7 +208,7 @@ export const InstalledBundle = z.object({
   bytes: z.number(),
   /** Terms of the weights. */
   license: z.string(),
-  /** Whether the next job uses it. */
+  /** Whether this server uses it. */
   in_use: z.boolean(),
 });
 export type InstalledBundle = z.infer<typeof InstalledBundle>;
@@ -220,7 +220,5 @@ export const BundleOverview = z.object({
   installed: z.array(InstalledBundle),
   /** Folders that are not usable bundles, and why. */
   damaged: z.array(z.object({ name: z.string(), problem: z.string() })),
-  /** Why runners could not open the bundle that was chosen last. */
-  problem: z.nullable(z.string()),
 });
 export type BundleOverview = z.infer<typeof BundleOverview>;

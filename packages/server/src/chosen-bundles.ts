@@ -1,4 +1,4 @@
-import { readFileSync, unwatchFile, watchFile } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { writeDurably } from './base/durable-file.js';
@@ -28,12 +28,4 @@ export function readBundleChoice(dataDir: string): BundleChoice {
 export async function chooseBundles(dataDir: string, choice: BundleChoice): Promise<void> {
   const chosen = { ...readBundleChoice(dataDir), ...choice };
   await writeDurably(bundleChoicePath(dataDir), Buffer.from(`${JSON.stringify(chosen, null, 2)}\n`));
-}
-
-/** Calls `onChange` within a quarter of a second of each change to the choice. Returns a function that stops it. */
-export function watchBundleChoice(dataDir: string, onChange: () => void): () => void {
-  const path = bundleChoicePath(dataDir);
-  // Polled, because fs.watch needs a file that exists and misses changes on network file systems.
-  watchFile(path, { interval: 250, persistent: false }, onChange);
-  return () => unwatchFile(path, onChange);
 }

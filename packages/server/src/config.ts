@@ -278,8 +278,6 @@ const Config = WithFlag.extend({
 
 export type Config = Readonly<z.infer<typeof Config>>;
 export type SettingKey = keyof Config;
-/** The settings that decide which bundles runners open. */
-export type ChosenBundles = Pick<Config, 'bundle' | 'matte'>;
 
 export interface Setting {
   key: SettingKey;

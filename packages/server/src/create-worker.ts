@@ -28,13 +28,9 @@ interface WorkerParts
   wakeup: Wakeup;
 }
 
-/** Creates the worker of a machine and its children. Neither has been started. */
-export function createWorker({ files, metrics, wakeup, ...shared }: WorkerParts): {
-  worker: Worker;
-  children: Children;
-} {
+/** Creates the worker of a machine, which has not been started. */
+export function createWorker({ files, metrics, wakeup, ...shared }: WorkerParts): Worker {
   const children = new Children({ ...shared, onCrash: (how) => metrics.runnerCrashes.inc({ how }) });
   const onPrepared = () => wakeup.notify('job_waiting');
-  const worker = new Worker({ ...shared, ...files, children, observer: metrics, onPrepared });
-  return { worker, children };
+  return new Worker({ ...shared, ...files, children, observer: metrics, onPrepared });
 }

@@ -27,10 +27,8 @@ export { findSandbox } from './work/preparation/sandbox.js';
 
 export const serve = (config: Config, options?: ServeOptions): Promise<Server> => startServer(edges, config, options);
 
-export const worker = (
-  config: Config,
-  options?: Pick<ServeOptions, 'log' | 'reloadConfig'>,
-): Promise<Pick<Server, 'close'>> => startWorker(edges, config, options);
+export const worker = (config: Config, options?: Pick<ServeOptions, 'log'>): Promise<Pick<Server, 'close'>> =>
+  startWorker(edges, config, options);
 
 export const openAdmin = (config: Config): Promise<Admin> => open(edges, config);
 

@@ -5,7 +5,7 @@ import { expect, test, vi } from 'vitest';
 import { temporaryFolder } from '../test/kit.js';
 import { httpManifest } from '../test/model-server-kit.js';
 import { loadConfig } from './config.js';
-import { warnOfMissingMatte } from './follow-bundles.js';
+import { warnOfMissingMatte } from './missing-matte.js';
 
 test('a damaged background remover is named at the start, unless a model server replaces it', async () => {
   const folder = temporaryFolder();

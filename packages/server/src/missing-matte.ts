@@ -1,9 +1,6 @@
 import { type Bundle, BundleError, findBundle, modelDirs } from '@gen3d/engine/bundles';
 import type { Logger } from 'pino';
-import { watchBundleChoice } from './chosen-bundles.js';
 import type { Config } from './config.js';
-import type { Started } from './parts.js';
-import type { Children } from './work/children.js';
 
 /**
  * Warns if the matting bundle is missing or damaged. Cutouts work without it, so that does not prevent the start. A
@@ -15,22 +12,4 @@ export async function warnOfMissingMatte(config: Config, log: Logger): Promise<v
   const isElsewhere = !(bundle instanceof Error) && (bundle as Bundle).manifest.kind === 'http';
   if (!(problem instanceof BundleError) || isElsewhere) return;
   log.warn(`Only photos with a transparent background become models. ${problem.message}. Then restart this process.`);
-}
-
-/** Switches runners to the bundles that `gen3d models use` chooses, unless another setting overrides the choice. */
-export function followChosenBundles(
-  { dataDir }: Config,
-  reloadConfig: (() => Config) | undefined,
-  children: Children,
-  log: Logger,
-): Started {
-  if (!reloadConfig) return { stop() {} };
-  const stop = watchBundleChoice(dataDir, () => {
-    try {
-      children.useBundles(reloadConfig());
-    } catch (error) {
-      log.error({ err: error, ...children.bundles }, 'cannot read the choice of bundles; keeping the current ones');
-    }
-  });
-  return { stop };
 }

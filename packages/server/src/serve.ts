@@ -14,7 +14,7 @@ import { currentTime } from './data/db/time.js';
 import { openDataDir, storeServerUrl } from './data/installation/data-dir.js';
 import { openStore, type Store, type StoreEdges } from './data/installation/open-stores.js';
 import { assetUrl } from './data/jobs/task.js';
-import { followChosenBundles, warnOfMissingMatte } from './follow-bundles.js';
+import { warnOfMissingMatte } from './missing-matte.js';
 import { Parts, type Started } from './parts.js';
 import { isWildcard, listen, localUrl, openMetricsPort } from './ports.js';
 import { createContext, type ServerContext } from './server-context.js';
@@ -39,8 +39,6 @@ export interface ServeOptions {
   log?: Logger;
   /** Gets the ready line. */
   stdout?: Output;
-  /** Resolves the settings again after `gen3d models use`. Without it, the server keeps its bundles. */
-  reloadConfig?: () => Config;
   /** Folder of the test key's model.glb and thumbnail.jpg. Default: the sample that gen3d ships. */
   sampleFolder?: string;
   /** Time limit for an access to a stored file. Default: 2 minutes. */
@@ -74,13 +72,13 @@ export interface ServerEdges extends WorkEdges {
  * @throws {ConfigError} if a store cannot be used, or another server uses the data directory of a SQLite database
  */
 export async function serve(edges: ServerEdges, config: Config, options: ServeOptions = {}): Promise<Server> {
-  const { log = createLog(config), stdout = process.stdout, reloadConfig, fileTimeoutMs } = options;
+  const { log = createLog(config), stdout = process.stdout, fileTimeoutMs } = options;
   for (const warning of unknownVariables()) log.warn(warning);
   const parts = new Parts(log);
   try {
     const { store } = await parts.start(openStores(edges, config, log));
     const context = createContext(edges, config, store, { log, fileTimeoutMs });
-    const { state, children, services } = context;
+    const { state, services } = context;
     await parts.start(closeDispatcher(context));
     const sandbox = await openFiles(edges, context, options);
     const http = await parts.start(openHttp(edges, context, sandbox));
@@ -88,7 +86,6 @@ export async function serve(edges: ServerEdges, config: Config, options: ServeOp
     await publishRates(store.db, config.rates ?? {});
     const { device } = await parts.start(startWork(context));
     if (config.workers > 0) await warnOfMissingMatte(config, log);
-    await parts.start(followChosenBundles(config, reloadConfig, children, log));
     await parts.start({ stop: startHousekeeping({ db: store.db, ...store.files }, config, log) });
     await parts.start(accept(context, http));
     if (state.bucketUrl !== undefined && sandbox) void warnOfHiddenModels(context, sandbox);

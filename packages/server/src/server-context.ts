@@ -18,7 +18,6 @@ import { jobEstimates, queueHeadSize } from './web/answers/job-estimates.js';
 import { createShares } from './web/guards/shares.js';
 import { Metrics } from './web/metrics.js';
 import type { Services } from './web/routes/services.js';
-import type { Children } from './work/children.js';
 import { Delivery } from './work/webhooks/delivery.js';
 import type { Worker, WorkerOptions } from './work/worker.js';
 
@@ -46,7 +45,6 @@ export interface ServerContext {
   delivery: Delivery;
   /** Wakes what waits for events in this process: deliveries and streams. */
   wakeReaders: () => void;
-  children: Children;
   worker: Worker;
   /** The services that routes use, except the sandbox, which is opened later. */
   services: Omit<Services, 'sandbox' | 'assetsFolder'>;
@@ -89,7 +87,7 @@ export function createContext(
   };
   const commits = new GroupCommit(db);
   const shared = { config, db, commits, files, metrics, wakeup, dispatcher, onEvent, fileTimeoutMs, log };
-  const { children, worker } = createWorker({ ...shared, openModelServer });
+  const worker = createWorker({ ...shared, openModelServer });
   const parts = {
     config,
     log,
@@ -100,7 +98,6 @@ export function createContext(
     wakeup,
     delivery,
     wakeReaders,
-    children,
     worker,
   };
   return { ...parts, services: createServices(parts, { metrics, endpoints, eventFeed, commits, onEvent }) };
@@ -108,7 +105,7 @@ export function createContext(
 
 /** Collects what routes use. */
 function createServices(
-  { config, log, store, state, assetsUrl, wakeup, worker, children }: Omit<ServerContext, 'services'>,
+  { config, log, store, state, assetsUrl, wakeup, worker }: Omit<ServerContext, 'services'>,
   own: Pick<Services, 'metrics' | 'endpoints' | 'eventFeed'> & { commits: GroupCommit; onEvent: () => void },
 ): ServerContext['services'] {
   const { db, files, keyRing } = store;
@@ -122,7 +119,6 @@ function createServices(
       (jobId) => worker.runningStage(jobId),
       () => firstInQueue(db, queueHeadSize),
     ),
-    runners: children,
     assetsUrl,
     files,
     keyUse: new KeyUse(db, log),

@@ -222,14 +222,12 @@ export async function startServer(
   const installation = settings.dataDir === undefined ? await newInstallation(atEnd) : {};
   // As a config file, because some settings have no flag. JSON drops undefined values, which unset a default.
   const file = JSON.parse(JSON.stringify({ ...defaults, ...installation, ...settings }));
-  const reloadConfig = () => loadConfig({}, {}, file);
-  const config = reloadConfig();
+  const config = loadConfig({}, {}, file);
   if (onPostgres && config.database === 'sqlite')
     throw new Error('Pass the database of newInstallation() together with its data directory');
   let stdout = '';
   const server = await serve(config, {
     log: silent,
-    reloadConfig,
     stdout: { write: (text) => (stdout += text) },
     ...options,
   });

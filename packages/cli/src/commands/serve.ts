@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { changeProfile, withServer } from '../connection/profile.js';
 import { errorMessage, explainListening } from '../exit/failure.js';
 import { aborted, exitSoon, interruptible } from '../exit/interruption.js';
-import { configReader, serverConfig } from '../server-options.js';
+import { serverConfig } from '../server-options.js';
 import { shellWord, table } from '../terminal/format.js';
 import { nextCommand } from '../terminal/next-command.js';
 import { paint, say } from '../terminal/terminal.js';
@@ -27,8 +27,7 @@ async function serve(command: Command): Promise<void> {
   await interruptible(async (signal) => {
     let readyLine = '';
     const stdout = { write: (line: string) => (readyLine += line) };
-    const reloadConfig = await configReader(command);
-    const server = await start(config, { stdout, reloadConfig }).catch((error: unknown) => {
+    const server = await start(config, { stdout }).catch((error: unknown) => {
       throw explainListening(error, 'gen3d serve', { ...config, flags: '--' }, metricsListener(config));
     });
     const memory = memoryFinding();
@@ -59,7 +58,7 @@ async function worker(command: Command): Promise<void> {
   const config = await serverConfig(command);
   const { worker: start } = await import('@gen3d/server');
   await interruptible(async (signal) => {
-    const running = await start(config, { reloadConfig: await configReader(command) }).catch((error: unknown) => {
+    const running = await start(config).catch((error: unknown) => {
       throw explainListening(error, 'gen3d worker', metricsListener(config));
     });
     say('gen3d worker is ready');

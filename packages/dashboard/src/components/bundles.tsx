@@ -33,7 +33,6 @@ export function Bundles() {
   return (
     <section>
       <h2>Bundles</h2>
-      <Problem text={overview.problem ?? undefined} />
       <Table columns={columns}>
         {installed.map(({ name, title, kind, license, bytes, in_use }) => (
           <tr key={name}>
@@ -64,7 +63,7 @@ export function Bundles() {
       <p class="hint">
         On {host}, <code>gen3d models list</code> shows the bundles that can be downloaded,{' '}
         <code>gen3d models pull</code> adds one to <code>{directory}</code>, and <code>gen3d models use</code> chooses
-        the bundle for the next jobs. Other machines have their own folders.
+        the bundle for the next start. Other machines have their own folders.
       </p>
     </section>
   );

@@ -7,7 +7,7 @@ import { kindOf } from '../data/db/database.js';
 import { GroupCommit } from '../data/db/group-commit.js';
 import { dataDirOf } from '../data/installation/data-dir.js';
 import { openTables } from '../data/installation/open-stores.js';
-import { followChosenBundles, warnOfMissingMatte } from '../follow-bundles.js';
+import { warnOfMissingMatte } from '../missing-matte.js';
 import { Parts } from '../parts.js';
 import { openMetricsPort } from '../ports.js';
 import type { ServeOptions, Server } from '../serve.js';
@@ -32,7 +32,7 @@ function checkWorkerConfig(config: Config): void {
 export async function worker(
   edges: WorkEdges,
   config: Config,
-  { log = createLog(config), reloadConfig }: Pick<ServeOptions, 'log' | 'reloadConfig'> = {},
+  { log = createLog(config) }: Pick<ServeOptions, 'log'> = {},
 ): Promise<Pick<Server, 'close'>> {
   for (const warning of unknownVariables()) log.warn(warning);
   checkWorkerConfig(config);
@@ -51,7 +51,7 @@ export async function worker(
     await parts.start({ stop: () => dispatcher.close(), abort: () => dispatcher.destroy() });
     const onEvent = () => wakeup.notify('event_recorded');
     const commits = new GroupCommit(db);
-    const { children, worker } = createWorker({
+    const worker = createWorker({
       ...{ config, db, commits, files, metrics, wakeup, dispatcher, onEvent, log },
       openModelServer: edges.openModelServer,
     });
@@ -60,7 +60,6 @@ export async function worker(
     await worker.start();
     stopListening = wakeup.listen({ job_waiting: () => worker.wake(), job_canceled: () => worker.checkLeases() });
     await warnOfMissingMatte(config, log);
-    await parts.start(followChosenBundles(config, reloadConfig, children, log));
     ready = true;
     await parts.start({
       stop() {

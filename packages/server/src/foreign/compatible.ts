@@ -19,7 +19,7 @@ import { modelBundle } from '../work/bundles.js';
 /** A waiting request looks at its job at least this often, in case a notification was lost. */
 const maxPauseMs = 30_000;
 
-type Dependencies = JobCreation & Pick<Services, 'assetsUrl' | 'runners' | 'eventFeed' | 'files' | 'shares'>;
+type Dependencies = JobCreation & Pick<Services, 'assetsUrl' | 'config' | 'eventFeed' | 'files' | 'shares'>;
 
 const Image = z.string().nullish();
 const Sides = z.strictObject({ front: Image, left: Image, back: Image, right: Image });
@@ -227,14 +227,14 @@ const generationStatus = {
 } as const;
 
 /** Describes a job as HT-compat 1.0 does. */
-function generationOf({ assetsUrl, runners }: Dependencies, task: TaskRow) {
+function generationOf({ assetsUrl, config }: Dependencies, task: TaskRow) {
   const { id, status, model_key, thumbnail_key, error_code, error_message } = task;
   const url = (key: string) => assetUrl(assetsUrl(), key);
   return {
     id,
     object: '3d.generation',
     created: Math.floor(task.created_at / 1_000),
-    model: modelBundle(runners),
+    model: modelBundle(config),
     status: generationStatus[status],
     ...(model_key !== null && {
       data: [
@@ -256,9 +256,9 @@ function generationOf({ assetsUrl, runners }: Dependencies, task: TaskRow) {
 }
 
 /** Lists the bundle that makes the models, which is how clients of other servers find one. */
-function modelRoutes({ runners }: Pick<Services, 'runners'>): Router {
+function modelRoutes({ config }: Pick<Services, 'config'>): Router {
   return Router().get('/', (_request, response) => {
-    const model = { id: modelBundle(runners), object: 'model', owned_by: 'gen3d', capabilities: ['3d'] };
+    const model = { id: modelBundle(config), object: 'model', owned_by: 'gen3d', capabilities: ['3d'] };
     sendJson(response, 200, { object: 'list', data: [model] });
   });
 }

@@ -2,23 +2,13 @@ import { hostname } from 'node:os';
 import { basename } from 'node:path';
 import { builtInBundle, installedBundles, isPath, modelDirs, pulledModelsDir, sizeOf } from '@gen3d/engine/bundles';
 import type { BundleOverview } from '@gen3d/schema/dashboard';
-import type { ChosenBundles, Config } from '../config.js';
+import type { Config } from '../config.js';
 
-/** The bundles that runners use for the next job, and why they could not open the last choice. */
-export interface RunnerBundles {
-  readonly bundles: ChosenBundles;
-  readonly bundleProblem: string | null;
-}
-
-/** Returns the name of the bundle that makes the next model. */
-export const modelBundle = ({ bundles: { bundle } }: RunnerBundles): string =>
-  isPath(bundle) ? basename(bundle) : bundle;
+/** Returns the name of the bundle that makes the models. */
+export const modelBundle = ({ bundle }: Pick<Config, 'bundle'>): string => (isPath(bundle) ? basename(bundle) : bundle);
 
 /** Lists the bundles of this machine for the operator's page. `gen3d models` pulls and chooses them. */
-export async function bundleOverview(
-  config: Config,
-  { bundles, bundleProblem }: RunnerBundles,
-): Promise<BundleOverview> {
+export async function bundleOverview(config: Config): Promise<BundleOverview> {
   const found = await installedBundles(modelDirs(config));
   const builtIn = {
     name: builtInBundle,
@@ -26,7 +16,7 @@ export async function bundleOverview(
     title: 'Inflated silhouette',
     bytes: 0,
     license: 'no weights',
-    in_use: bundles.bundle === builtInBundle,
+    in_use: config.bundle === builtInBundle,
   } as const;
   return {
     host: hostname(),
@@ -35,7 +25,7 @@ export async function bundleOverview(
       ...found.flatMap((installed) => {
         if ('problem' in installed) return [];
         const { name, kind, title, license } = installed.bundle.manifest;
-        const in_use = name === (kind === 'matte' ? bundles.matte : bundles.bundle);
+        const in_use = name === (kind === 'matte' ? config.matte : config.bundle);
         return [{ name, kind, title, bytes: sizeOf(installed.bundle), license: license.weights.license, in_use }];
       }),
       builtIn,
@@ -43,6 +33,5 @@ export async function bundleOverview(
     damaged: found.flatMap((installed) =>
       'problem' in installed ? [{ name: installed.name, problem: installed.problem }] : [],
     ),
-    problem: bundleProblem,
   };
 }

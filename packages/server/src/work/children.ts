@@ -6,7 +6,7 @@ import { ExitError } from '@gen3d/rpc';
 import type { Logger } from 'pino';
 import { routineLevel } from '../base/log.js';
 import { version } from '../base/version.js';
-import type { ChosenBundles, Config } from '../config.js';
+import type { Config } from '../config.js';
 import { rateOf } from '../data/accounts/rates.js';
 import type { Db } from '../data/db/database.js';
 import { isUnavailable } from '../data/db/unavailable.js';
@@ -61,10 +61,6 @@ export class Children {
   /** Runners that are starting or running. */
   readonly #runners = new Set<Runner>();
   #decoders: DecoderPool | undefined;
-  #bundles: ChosenBundles;
-  /** Runners return to these bundles if one cannot open the new ones. */
-  #previousBundles: ChosenBundles | undefined;
-  #bundleProblem: string | null = null;
   #kept: readonly Promise<void>[] = [];
   #onReady: () => void = () => {};
   #outages: Readonly<Record<Stage, StageOutage>> | undefined;
@@ -74,18 +70,6 @@ export class Children {
 
   constructor(options: ChildrenOptions) {
     this.#options = options;
-    const { bundle, matte } = options.config;
-    this.#bundles = { bundle, matte };
-  }
-
-  /** The bundles that the next job uses. */
-  get bundles(): ChosenBundles {
-    return this.#bundles;
-  }
-
-  /** Why the bundles that were chosen last could not be opened. Null if they could. */
-  get bundleProblem(): string | null {
-    return this.#bundleProblem;
   }
 
   /**
@@ -121,19 +105,6 @@ export class Children {
     return first && first.free > 0 ? first : undefined;
   }
 
-  /**
-   * Replaces idle runners immediately and busy ones after their jobs. If the new bundles cannot be opened, the runners
-   * return to the previous ones.
-   */
-  useBundles({ bundle, matte }: ChosenBundles): void {
-    if (bundle === this.#bundles.bundle && matte === this.#bundles.matte) return;
-    this.#options.log.info({ bundle, matte }, 'the bundles changed; runners are replaced after their job');
-    this.#previousBundles ??= this.#bundles;
-    this.#bundles = { bundle, matte };
-    this.#bundleProblem = null;
-    for (const runner of this.#runners) runner.retire();
-  }
-
   /** Ends all children. Resolves when they have ended. */
   async stop(): Promise<void> {
     this.#stopping.abort();
@@ -156,14 +127,13 @@ export class Children {
   async #keepRunning(first: Runner, history: DeviceHistory): Promise<void> {
     const { log, onCrash } = this.#options;
     let current: Runner | Error = first;
-    let tried = this.#bundles;
     for (let pauseMs = firstPauseMs; ; ) {
       const startedAt = performance.now();
       const runner: Runner | undefined = current instanceof Runner ? current : undefined;
       const end: Error = current instanceof Runner ? await current.maker.ended : current;
       if (this.#stopping.signal.aborted) return;
       if (runner?.isRetiring) log.info({ runner: runner.id }, 'replacing the runner');
-      else if (runner || !this.#returnToPreviousBundles(tried, end)) {
+      else {
         onCrash(end instanceof ExitError && end.timedOut ? 'hung' : 'crashed');
         const isStable = runner?.hasMadeModels || performance.now() - startedAt > stableMs;
         const restartMs = isStable ? firstPauseMs : pauseMs;
@@ -173,7 +143,6 @@ export class Children {
         await pause(restartMs, undefined, { signal: this.#stopping.signal }).catch(() => {});
         pauseMs = Math.min(2 * restartMs, maxPauseMs);
       }
-      tried = this.#bundles;
       current = await this.#open(history).then(
         (opened) => opened.runner,
         (error: Error) => error,
@@ -181,11 +150,10 @@ export class Children {
     }
   }
 
-  /** Starts a runner with the current bundles. Resolves when it is ready. */
+  /** Starts a runner. Resolves when it is ready. */
   async #open(history: DeviceHistory): Promise<{ runner: Runner; device: RunnerDevice }> {
     const { config, db, log } = this.#options;
-    const bundles = this.#bundles;
-    const maker = await startMaker(bundles, this.#options, (message) => {
+    const maker = await startMaker(this.#options, (message) => {
       log.warn({ deviceRetrySeconds: history.retryMs / 1_000 }, message);
       runner.fallBack();
     });
@@ -194,15 +162,14 @@ export class Children {
     void maker.ended.then(() => this.#runners.delete(runner));
     try {
       if (this.#stopping.signal.aborted) throw new Error('the server is stopping');
-      const device = await this.#openMaker(maker, bundles);
+      const device = await this.#openMaker(maker);
       runner.becomeReady(device, config.instance ?? device.provider);
       // A missing rate must fail the start, not the first job.
       if (!runner.fellBack)
         await rateOf(db, config, runner.instance).catch((error) => isUnavailable(error) || Promise.reject(error));
-      if (bundles === this.#bundles) this.#previousBundles = undefined;
       const about = { runner: runner.id, pid: maker.pid, device: device.provider, adapter: device.adapter };
       log[this.#kept.length > 0 ? 'info' : routineLevel(config)](about, 'runner is ready');
-      await this.#announce(runner, device, bundles.bundle);
+      await this.#announce(runner, device);
       this.#onReady();
       return { runner, device };
     } catch (error) {
@@ -212,9 +179,9 @@ export class Children {
     }
   }
 
-  async #openMaker(maker: RunnerChild | ModelMaker, bundles: ChosenBundles): Promise<RunnerDevice> {
+  async #openMaker(maker: RunnerChild | ModelMaker): Promise<RunnerDevice> {
     const { config, log } = this.#options;
-    const { device, dataDir, workers, inferenceLimitSeconds } = config;
+    const { bundle, matte, device, dataDir, workers, inferenceLimitSeconds } = config;
     const machine = thisMachine();
     const maxSlots = slotsOf(machine, workers, false);
     if (!(maker instanceof RunnerChild)) {
@@ -225,7 +192,8 @@ export class Children {
       return { provider: 'cpu', slots: Math.min(maxSlots, maker.concurrency ?? maxSlots) };
     }
     const opened = await maker.open({
-      ...bundles,
+      bundle,
+      matte,
       device,
       modelDirs: modelDirs(config),
       cacheDir: dataDir,
@@ -236,15 +204,16 @@ export class Children {
     const { provider, adapter, rejected, expectedSeconds } = opened;
     for (const { provider, problem } of rejected) log.debug({ device: provider, problem }, 'device rejected');
     if (expectedSeconds !== undefined) {
-      const text = `${bundles.bundle} is designed for GPUs. On this CPU, a photo takes about ${Math.ceil(expectedSeconds)} s`;
+      const text = `${bundle} is designed for GPUs. On this CPU, a photo takes about ${Math.ceil(expectedSeconds)} s`;
       log.warn({ inferenceLimitSeconds }, text);
     }
     return { provider, adapter, slots: slotsOf(machine, workers, provider === 'cpu') };
   }
 
   /** Lists the runner for all machines while it runs. */
-  async #announce(runner: Runner, { provider, adapter }: RunnerDevice, bundle: string): Promise<void> {
+  async #announce(runner: Runner, { provider, adapter }: RunnerDevice): Promise<void> {
     const { config, db, log } = this.#options;
+    const { bundle } = config;
     const pid = runner.maker.pid ?? 0;
     const describe = () => {
       const current = runner.fellBack
@@ -258,28 +227,14 @@ export class Children {
     const departure = runner.maker.ended.then(depart).finally(() => this.#departures.delete(departure));
     this.#departures.add(departure);
   }
-
-  /** Returns to the previous bundles after a runner could not open the new ones. False if there are none. */
-  #returnToPreviousBundles(failed: ChosenBundles, problem: Error): boolean {
-    if (failed !== this.#bundles || !this.#previousBundles) return false;
-    this.#bundles = this.#previousBundles;
-    this.#previousBundles = undefined;
-    this.#bundleProblem = problem.message;
-    this.#options.log.error(
-      { ...failed, problem: problem.message, kept: this.#bundles },
-      'a runner cannot open the new bundles; the previous ones stay in use',
-    );
-    return true;
-  }
 }
 
 /** Starts what makes models with a bundle: a runner process, or the model server that the bundle names. */
 async function startMaker(
-  { bundle }: ChosenBundles,
   { config, openModelServer, log }: ChildrenOptions,
   onFellBack: (message: string) => void,
 ): Promise<RunnerChild | ModelMaker> {
-  const { inferenceLimitSeconds, leaseSeconds, allowPrivateNetwork } = config;
+  const { bundle, inferenceLimitSeconds, leaseSeconds, allowPrivateNetwork } = config;
   const timeoutMs = inferenceLimitSeconds * 1_000;
   const manifest = bundle === builtInBundle ? undefined : (await findBundle(bundle, modelDirs(config))).manifest;
   return manifest?.kind === 'http'

@@ -25,7 +25,7 @@ async function use(nameOrPath: string, command: Command): Promise<void> {
   say(`${tick()} ${value} is the default ${noun(kind)} of ${config.dataDir}`);
   say(
     inUse === value
-      ? 'A running server uses it for its next job'
+      ? 'Restart a running server to use it'
       : `But ${inUse} is in use: a flag, GEN3D_${kind.toUpperCase()} or a config file overrides the default`,
   );
 }

@@ -44,11 +44,11 @@ const shownRunner = (runner: LiveRunner): Overview['runners'][number] => ({
   heartbeat_at: isoTime(runner.heartbeat_at),
 });
 
-type Dependencies = Pick<Services, 'config' | 'cursors' | 'db' | 'log' | 'runners' | 'shares'>;
+type Dependencies = Pick<Services, 'config' | 'cursors' | 'db' | 'log' | 'shares'>;
 
 /** Serves `/dashboard/api/operator`: the state of the server, and its accounts. */
 export function operatorRoutes(services: Dependencies): Router {
-  const { config, cursors, db, runners } = services;
+  const { config, cursors, db } = services;
   const router = Router();
   const counts = cached(async () => {
     const byStatus = [...(await openJobsByStatus(db)), ...(await finishedJobsByStatus(db, dayMs))];
@@ -72,7 +72,7 @@ export function operatorRoutes(services: Dependencies): Router {
   });
 
   router.get('/bundles', async (_request, response) => {
-    sendJson(response, 200, await bundleOverview(config, runners));
+    sendJson(response, 200, await bundleOverview(config));
   });
 
   router.get('/accounts', async (request, response) => {

@@ -6,7 +6,6 @@ import type { Db } from '../../data/db/database.js';
 import type { JobStores, Sample } from '../../data/jobs/create.js';
 import type { JobFiles } from '../../data/jobs/deletion.js';
 import type { Endpoints } from '../../data/webhooks/endpoints.js';
-import type { RunnerBundles } from '../../work/bundles.js';
 import type { Cursors } from '../answers/cursors.js';
 import type { EventFeed } from '../answers/event-feed.js';
 import type { EstimateOf } from '../answers/job-estimates.js';
@@ -37,7 +36,6 @@ export interface Services {
   jobStores: JobStores;
   /** The account and the sample of the public test key. Undefined if the key is disabled. */
   sandbox: { accountId: string; sample: Sample } | undefined;
-  runners: RunnerBundles;
   isReady: () => boolean;
   /** Resolves if the asset store works at the moment, and rejects otherwise. Cheap. */
   checkAssets: () => Promise<void>;
