@@ -45,8 +45,6 @@ export interface Registration {
   readonly cameras: readonly ViewCamera[];
   /** For each ordered pair: grows with the distances by which views disagree; see fitting-views.ts. */
   readonly cost: number;
-  /** The mean distance by which fronts are outside other views, in units of space. */
-  readonly violation: number;
 }
 
 interface Found {
@@ -146,7 +144,6 @@ function refine(
   return {
     cameras: camerasOf(views, best.parameters),
     cost: best.cost / (views.length * (views.length - 1)),
-    violation: fineCost.violationAt(best.parameters, { frontSpread, cutoff: 0.06 }),
   };
 }
 

@@ -4,13 +4,10 @@ import { columnsField } from '../field/columns.js';
 import type { ColumnsPrediction } from '../field/columns-prediction.js';
 import type { DensityField } from '../field/density-field.js';
 import type { FramedCutout } from '../photo/frame.js';
-import { bendAt, bendViews } from './bend.js';
+import { bendViews } from './bend.js';
 import { fittingViews } from './fitting-views.js';
-import { type FusedView, fusedField } from './fuse.js';
-import { correctionSize, giveWay } from './give-way.js';
+import { fusedField } from './fuse.js';
 import { camerasOfCompleted } from './keep-completed.js';
-import { leewayOf } from './leeway.js';
-import { centerOf } from './map.js';
 import { type PreparedView, prepareView } from './prepared-view.js';
 import { multiply, transpose, type ViewCamera } from './view-camera.js';
 
@@ -44,11 +41,6 @@ export interface FusedPhotos {
 /** The turn from the front at which a photo of a side is expected, seen from above counterclockwise. */
 const yawOfSide = { front: 0, left: -Math.PI / 2, back: Math.PI, right: Math.PI / 2 };
 
-/** How far outlines of other sides are moved outward: a part that is fixed, and one by how much views disagree. */
-const slackFixed = 0.003;
-const slackOfViolation = 2;
-const maxSlack = 0.012;
-
 /**
  * @param cutouts the front first
  * @throws the signal's reason, once aborted
@@ -77,13 +69,9 @@ export async function fusePhotos(
   const cameras = alone.bumpyBehind ? undefined : await camerasOfCompleted(alone, used);
   if (cameras) return { field: alone, used: used.map((photo, i) => ({ ...photo, camera: cameras[i]! })) };
   signal?.throwIfAborted();
-  const slack = Math.min(slackFixed + slackOfViolation * registration.violation, maxSlack);
-  const bends = bendViews(used);
+  const bent = bendViews(used);
   signal?.throwIfAborted();
-  const corrected = giveWay(used.map(({ view, camera }, i) => ({ view, camera, correction: finer(bends[i]!) })));
-  signal?.throwIfAborted();
-  const fused = corrected.map((view, i): FusedView => ({ ...view, slack: i === 0 ? 0 : slack }));
-  return { field: fusedField(fused, leewayOf(fused), used[0]!.elevationRadians), used };
+  return { field: fusedField(bent, used[0]!.elevationRadians), used };
 }
 
 const azimuthOf = ({ rotation }: ViewCamera): number => Math.atan2(rotation[6]!, rotation[8]!);
@@ -94,10 +82,3 @@ const inFrontOf = (front: ViewCamera, camera: ViewCamera): ViewCamera => ({
   ...camera,
   rotation: multiply(camera.rotation, transpose(front.rotation)),
 });
-
-const finer = (bend: Float32Array): Float32Array => {
-  const at = (index: number) => centerOf(index, correctionSize);
-  return Float32Array.from({ length: correctionSize * correctionSize }, (_, i) =>
-    bendAt(bend, at(i % correctionSize), at(Math.floor(i / correctionSize))),
-  );
-};

@@ -2,6 +2,8 @@ import type { Cutout } from '../base/image.js';
 import { predictionOf } from '../field/columns.js';
 import type { ColumnsManifest, ColumnsPrediction } from '../field/columns-prediction.js';
 import { matteChannel } from '../photo/frame.js';
+import type { PlacedView } from './bend.js';
+import { prepareView } from './prepared-view.js';
 import type { SideCutout } from './several-photos.js';
 import { pointOnRay, rotationOf, type ViewCamera } from './view-camera.js';
 
@@ -89,6 +91,14 @@ export function take(shape: Shape, side: SideCutout['side'], yaw: number, pitch:
   const raw = { frontDepth, occupancy, elevation: pitch * degree };
   const prediction = predictionOf(manifest, matteChannel(cutout, size), matteChannel(cutout, 256), raw);
   return { side, cutout: { ...cutout, window: { left: 0, top: 0, side: fine } }, photoWidth: fine, prediction };
+}
+
+/** A view of a shape from an angle in degrees, as if its camera were turned otherwise, and off by `y`. */
+export function viewFrom(shape: Shape, side: SideCutout['side'], yaw: number, foundYaw = yaw, y = 0): PlacedView {
+  const { cutout, photoWidth, prediction } = take(shape, side, yaw, 0);
+  const relief = { reliefOffset: 0, reliefScale: 1, tiltU: 0, tiltV: 0 };
+  const camera = { ...{ rotation: rotationOf(foundYaw * degree, 0, 0), x: 0, y, distance, halfTangent }, ...relief };
+  return { view: prepareView(cutout, photoWidth, prediction), camera };
 }
 
 /** A network that predicts photos that were taken. */
