@@ -77,11 +77,6 @@ describe('after the key was lost', () => {
   });
 });
 
-test('login reports an unreachable server before it asks for a key', async () => {
-  const { code, stderr } = await gen3d(['login', '--base-url', 'http://127.0.0.1:1']);
-  expect({ code, stderr }).toEqual({ code: 3, stderr: expect.stringMatching(/^error: Cannot reach http/) });
-});
-
 test('after the profile was lost, a restarted server is the default', async () => {
   server.child.kill('SIGTERM');
   await server.ended;

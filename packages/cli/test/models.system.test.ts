@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
-import { mkdir, readdir, readFile, truncate, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { warningMessages } from '@gen3d/schema/rules';
-import sharp from 'sharp';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { freePort } from '../../server/test/free-port.js';
 import { bin, discPng, site, testFolder } from './run.js';
 
 // End to end: command line, SDK, HTTP, SQLite, runner and engine. `inflate` and transparent photos keep it fast.
@@ -32,14 +32,6 @@ describe('create --wait', () => {
     expect(await leftovers()).toEqual([]);
   });
 
-  test('overwrites only with --force', async () => {
-    await writeFile(path('cup.glb'), 'precious');
-    expect((await gen3d(['create', 'cup.png', '--wait'])).code).toBe(2);
-    expect(await readFile(path('cup.glb'), 'utf8')).toBe('precious');
-    expect((await gen3d(['create', 'cup.png', '--wait', '--force'])).code).toBe(0);
-    expect(await isGlb('cup.glb')).toBe(true);
-  });
-
   test('prints only the task with --json, and writes model.glb for stdin', async () => {
     const { code, stdout } = await gen3d(['create', '-', '--wait', '--json'], { input: discPng() });
     expect(code).toBe(0);
@@ -51,29 +43,6 @@ describe('create --wait', () => {
     const { stdout, stderr } = await gen3d(['create', 'cup.png', '--wait', '--json', '-o', 'print.stl']);
     expect(JSON.parse(stdout)).toMatchObject({ status: 'SUCCEEDED' });
     expect(stderr).toMatch(/Print check: closed/);
-  });
-
-  test('scales down a photo that is too large for a request', async () => {
-    const photo = discPng(1200, 480, 0);
-    expect(photo.byteLength).toBeGreaterThan(4 * 1024 * 1024);
-    await writeFile(path('phone.png'), photo);
-    const { code, stdout } = await gen3d(['create', 'phone.png', '--wait']);
-    expect({ code, stdout }).toEqual({ code: 0, stdout: 'phone.glb\n' });
-  });
-
-  test('rejects a large file that is not a photo, and a file that is too large for a photo', async () => {
-    await writeFile(path('junk.jpg'), Buffer.alloc(5_000_000, 'not a photo '));
-    await writeFile(path('movie.png'), discPng());
-    await truncate(path('movie.png'), 101 * 1024 ** 2); // sparse, so it uses no disk space
-    expect(await gen3d(['create', 'junk.jpg'])).toMatchObject({ code: 2, stderr: expect.stringContaining('junk.jpg') });
-    const tooLarge = expect.stringMatching(/movie\.png is 101\.0 MiB.*Make the image smaller/);
-    expect(await gen3d(['create', 'movie.png'])).toMatchObject({ code: 2, stderr: tooLarge });
-  });
-
-  test.each(['gif', 'avif', 'tiff'] as const)('converts a cutout in %s', async (format) => {
-    await writeFile(path(`disc.${format}`), await sharp(discPng()).toFormat(format).toBuffer());
-    const { code, stdout } = await gen3d(['create', `disc.${format}`, '--wait', '--force']);
-    expect({ code, stdout }).toEqual({ code: 0, stdout: 'disc.glb\n' });
   });
 
   test('converts HEIC photos from a path and from stdin, and explains a damaged one', async () => {
@@ -90,7 +59,7 @@ describe('create --wait', () => {
   test('explains a URL of this machine that cannot be fetched', async () => {
     const { url } = await site((_, response) => response.writeHead(404).end());
     expect((await gen3d(['create', `${url}/a.png`])).stderr).toMatch(/Cannot fetch .*status 404/);
-    const { code, stderr } = await gen3d(['create', 'http://127.0.0.1:1/a.png']);
+    const { code, stderr } = await gen3d(['create', `http://127.0.0.1:${await freePort()}/a.png`]);
     expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(/Cannot fetch .*ECONNREFUSED.*Check/) });
   });
 

@@ -19,13 +19,6 @@ describe('admin backup', () => {
     const { stdout: json } = await gen3d(['admin', 'backup', 'another.backup', '--json']);
     expect(JSON.parse(json)).toEqual({ file: path('another.backup'), bytes: size });
   });
-
-  test('exits with 1 if the file exists', async () => {
-    await gen3d(['admin', 'backup', 'precious']);
-    const { code, stdout, stderr } = await gen3d(['admin', 'backup', 'precious']);
-    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-    expect(stderr).toMatch(/^error: .*precious already exists/);
-  });
 });
 
 describe('admin migrate-to', () => {

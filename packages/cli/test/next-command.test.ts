@@ -53,27 +53,6 @@ test('a suggested admin command uses the same data, without the password of its 
   expect(failing.stderr).toContain(`gen3d login --new-key --base-url ${url} --database URL`);
 });
 
-test('login and admin take the name of an account, which a second one cannot have', async () => {
-  const [first, second] = [
-    await gen3d(['admin', 'account', 'create', 'eve']),
-    await gen3d(['admin', 'account', 'create', 'adam']),
-  ].map(({ stdout }) => stdout.trim());
-  const taken = {
-    code: 1,
-    stderr: expect.stringContaining(`The account ${first} has the name "eve". Choose another name`),
-  };
-  expect(await gen3d(['admin', 'account', 'create', 'eve'])).toMatchObject(taken);
-  expect(await gen3d(['admin', 'account', 'rename', 'adam', 'eve'])).toMatchObject(taken);
-  const renamed = await gen3d(['admin', 'account', 'rename', 'adam', 'abel']);
-  expect(renamed).toMatchObject({ code: 0, stderr: `Account ${second} is now named "abel"\n` });
-  const login = (...account: string[]) => gen3d(['login', '--new-key', ...account, '--base-url', url]);
-  const lines = `  ${first}  eve\n  ${second}  abel\n`;
-  expect(await login()).toMatchObject({ code: 2, stderr: expect.stringContaining(lines) });
-  expect(await login('--account', 'abel')).toMatchObject({ code: 0 });
-  const keys = await gen3d(['admin', 'key', 'list', 'abel', '--json']);
-  expect(JSON.parse(keys.stdout)).toMatchObject([{ account_id: second, name: 'gen3d login' }]);
-});
-
 test('the account of the public test key cannot be administered', async () => {
   await gen3d(['balance', '--base-url', url, '--api-key', publicTestKey]);
   expect(await gen3d(['login', '--new-key', '--account', 'sandbox', '--base-url', url])).toMatchObject({

@@ -272,20 +272,13 @@ describe('invalid input exits with 2 and a message, without a request:', () => {
     await writeFile(path('folder.png'), discPng());
     await writeFile(path('bowl.obj'), 'v 0 0 0');
     await mkdir(path('folder.glb'));
-    await mkdir(path('my photos'));
   });
   afterAll(() => expect(existsSync(path('typo'))).toBe(false));
 
   test.each<[string, string[], RegExp]>([
     ['a missing photo', ['create', 'cupp.png'], /cupp\.png does not exist/],
-    ['one missing photo of several', ['create', 'cup.png', 'cupp.png'], /cupp\.png does not exist/],
     ['a folder', ['create', '.'], /is not a file\. Pass the photos in it/],
     ['a device', ['create', '/dev/null'], /is not a file\. To read a photo from a pipe, pass - for stdin/],
-    [
-      'a folder with a space',
-      ['create', 'my photos'],
-      /such as 'my photos'\/\*\.jpg, or run `gen3d watch 'my photos'`/,
-    ],
     [
       'a file that is not an image',
       ['create', 'notes.txt'],
@@ -306,6 +299,7 @@ describe('invalid input exits with 2 and a message, without a request:', () => {
     ['a size without --wait', ['create', 'cup.png', '--size', '8cm'], /^error: --size 8cm requires --wait/],
     ['a budget without --wait', ['create', 'cup.png', '--triangles', '99'], /^error: --triangles 99 requires --wait/],
     ['-o without --wait', ['create', 'cup.png', '-o', 'x.glb'], /-o and --force require --wait/],
+    ['an empty -o', ['create', 'cup.png', '--wait', '-o', ''], /^error: -o is empty/],
     [
       'a missing output folder',
       ['create', 'cup.png', '--wait', '-o', 'no/x.glb'],
@@ -344,16 +338,6 @@ describe('invalid input exits with 2 and a message, without a request:', () => {
       ['convert', 'bowl.glb', 'cup'],
       /Cannot write cup\. Use the extension \.glb, \.obj, \.stl/,
     ],
-    [
-      'a conversion to another format',
-      ['convert', 'bowl.glb', 'cup.fbx'],
-      /Use the extension \.glb, \.obj, \.stl, \.3mf or \.usdz\n/,
-    ],
-    [
-      'a conversion to a missing folder',
-      ['convert', 'bowl.glb', 'no/cup.stl'],
-      /^error: The folder no does not exist\. Create it first, or choose another path\n/,
-    ],
     ['a conversion to nothing', ['convert', 'bowl.glb'], /Pass the file to write, such as model\.stl, or --to with/],
     ['a conversion to two files', ['convert', 'bowl.glb', 'a.stl', '-o', 'b.stl'], /both a\.stl and b\.stl/],
     [
@@ -368,16 +352,10 @@ describe('invalid input exits with 2 and a message, without a request:', () => {
     ],
     ['a copy of no GLB', ['convert', 'bowl.glb', 'copy.glb'], /bowl\.glb to copy\.glb\. The file is not a GLB/],
     ['a conversion to an unknown format', ['convert', 'bowl.glb', '--to', 'fbx'], /Allowed choices/],
-    ['a conversion of a missing file', ['convert', 'cupp.glb', 'cup.stl'], /cupp\.glb does not exist/],
     [
       'a conversion of a file that is not a GLB',
       ['convert', 'bowl.glb', 'cup.stl'],
       /^error: Cannot convert bowl\.glb to cup\.stl\. The file is not a GLB\n/,
-    ],
-    [
-      'a conversion of a photo',
-      ['convert', 'cup.png', 'cup.stl'],
-      /^error: Cannot convert cup\.png to cup\.stl\. The file is a PNG, not a GLB\n/,
     ],
     ['a conversion onto its source', ['convert', 'bowl.obj', 'bowl.obj', '--force'], /bowl\.obj is the input itself/],
     [
@@ -399,20 +377,9 @@ describe('invalid input exits with 2 and a message, without a request:', () => {
       ['list', '--base-url', 'gpu-box:8787'],
       /The base URL "gpu-box:8787" is invalid\..* \(--base-url or GEN3D_BASE_URL\)\n$/,
     ],
-    [
-      'a base URL with a password, which the message does not repeat',
-      ['list', '--base-url', 'http://ann:hunter2@gpu-box:8787'],
-      /^error: The base URL for gpu-box:8787 contains a user name or a password\. Leave them out(?!.*hunter2)/,
-    ],
     ['a URL without a host', ['create', 'http://'], /^error: http:\/\/ is not a valid URL\. Pass the path of a photo/],
-    ['a URL without a host after a file', ['create', 'cup.png', 'https://'], /^error: https:\/\/ is not a valid URL/],
     ['a command with a typo', ['craete', 'cup.png'], /Did you mean create\?/],
     ['the help of an unknown command', ['hide', '--help'], /^error: unknown command 'hide'\n/],
-    [
-      'the help of a subcommand with a typo',
-      ['models', 'help', 'pul'],
-      /unknown command 'pul'\n\(Did you mean pull\?\)/,
-    ],
     [
       'a bundle before its download',
       ['models', 'use', 'triposr'],
@@ -431,17 +398,11 @@ describe('invalid input exits with 2 and a message, without a request:', () => {
     ],
     ['an unknown shell', ['completion', 'tcsh'], /Allowed choices are bash, zsh, fish/],
     ['no photo', ['create'], /missing required argument 'image'\nFor help, run `gen3d create --help`\./],
-    ['no name', ['admin', 'account', 'create'], /For help, run `gen3d admin account create --help`\./],
     ['no command', [], /Usage: gen3d/],
     [
       'a port out of range',
       ['serve', '--port', '70000'],
       /--port \(GEN3D_PORT; .*\) must be a whole number from 0 to 65535/,
-    ],
-    [
-      'a port that is not a number',
-      ['serve', '--port', 'abc'],
-      /--port \(GEN3D_PORT; .*\) must be a whole number from 0/,
     ],
     ['an empty path', ['create', ''], /path of a photo is empty/],
     [
