@@ -11,7 +11,7 @@ import { migrations } from '../src/data/db/migrations.js';
 import { dataDirOf } from '../src/data/installation/data-dir.js';
 import { Endpoints, SecretBox } from '../src/data/webhooks/endpoints.js';
 import { openAdmin } from '../src/index.js';
-import { createJob, imageJob, newInstallation, onPostgres, startServer, until } from './kit.js';
+import { adminOf, createJob, databaseOf, imageJob, newInstallation, onPostgres, startServer, until } from './kit.js';
 import { openDatabase } from './open-database.js';
 
 async function newAdmin() {
@@ -144,10 +144,7 @@ test('an unknown id or an invalid amount is refused with an explanation', async 
 
 test('a waiting job can be canceled while the server runs', async () => {
   const server = await startServer();
-  const created = await server.call('POST', '/v1/jobs', {
-    type: 'image-to-3d',
-    input: { image_urls: ['https://example.com/a.jpg'] },
-  });
+  const created = await server.call('POST', '/v1/jobs', imageJob('https://example.com/a.jpg'));
   const { job_id } = CreateJobResponse.parse(created.body);
   const admin = await openAdmin(server.config);
   await admin.cancelJob(job_id);
@@ -163,8 +160,7 @@ test('servers refuse nothing while the server key is rotated, and nothing that m
   const first = await startServer({ ...installation });
   // On PostgreSQL, the second server learns from the database of what the first one has done.
   const second = onPostgres ? await startServer({ ...installation }) : first;
-  const admin = await openAdmin(first.config);
-  onTestFinished(() => admin.close());
+  const admin = await adminOf(first);
   const [account] = await admin.listAccounts();
   const accountId = account!.account_id;
   const { secret } = (await first.call('PUT', '/v1/webhook-endpoint', { url: 'https://example.com/hook' })).body as {
@@ -172,8 +168,7 @@ test('servers refuse nothing while the server key is rotated, and nothing that m
   };
   for (let i = 0; i < 3; i++) await createJob(first.call, imageJob('https://example.com/a.jpg'));
   const { next_cursor } = ListJobsResponse.parse((await first.call('GET', '/v1/jobs?limit=2')).body);
-  const db = openDatabase(dataDirOf(installation).database);
-  onTestFinished(() => db.destroy());
+  const db = databaseOf(installation);
   const config = first.config;
   const keys = edges.serverKeys(db, dataDirOf(config).serverKey, config.serverKey).read;
   const session = await new DashboardTokens(db, new KeyRing(await keys())).issueSession(null);
@@ -224,8 +219,7 @@ test('rotations at the same time all count', async () => {
   const admin = await openAdmin(config);
   onTestFinished(() => admin.close());
   await Promise.all([1, 2, 3].map(() => admin.rotateServerKey()));
-  const db = openDatabase(dataDirOf(config).database);
-  onTestFinished(() => db.destroy());
+  const db = databaseOf({ config });
   expect(await edges.serverKeys(db, dataDirOf(config).serverKey, undefined).read()).toHaveLength(4);
 });
 
@@ -234,8 +228,7 @@ test('a command of a newer version does not migrate the database of a running se
   migrations['9999_newer'] = ['alter table accounts add column color text'];
   onTestFinished(() => void delete migrations['9999_newer']);
   await expect(openAdmin(server.config)).rejects.toThrow(/was written by an older gen3d\. Use that version, or update/);
-  const db = openDatabase(dataDirOf(server.config).database);
-  onTestFinished(() => db.destroy());
+  const db = databaseOf(server);
   const colors = () => sql`select color from accounts`.execute(db);
   await expect(colors()).rejects.toThrow(/color/);
   expect((await server.call('GET', '/v1/balance')).status).toBe(200);

@@ -16,7 +16,7 @@ import pino from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
 import { backup } from '../src/data/installation/backup.js';
 import { photoJob } from './contract/kit.js';
-import { startServer, type TestServer, temporaryFolder } from './kit.js';
+import { databaseOf, startServer, type TestServer, temporaryFolder } from './kit.js';
 import { openDatabase } from './open-database.js';
 
 const create = async (server: TestServer) =>
@@ -84,15 +84,13 @@ test('without a SQLite database, the message says what to do instead', async () 
 
 test('a backup before an upgrade keeps the old schema, in the database and in the backup', async () => {
   const dataDir = temporaryFolder();
-  const db = openDatabase(join(dataDir, 'gen3d.sqlite'));
-  onTestFinished(() => db.destroy());
+  const db = databaseOf(join(dataDir, 'gen3d.sqlite'));
   await sql`create table made_by_an_older_version (id integer primary key autoincrement, text text)`.execute(db);
   await sql`insert into made_by_an_older_version (text) values ('a'), ('b')`.execute(db);
   await sql`delete from made_by_an_older_version`.execute(db);
   const file = join(temporaryFolder(), 'file');
   await backup({ dataDir, database: 'sqlite' }, file);
-  const copy = openDatabase(file);
-  onTestFinished(() => copy.destroy());
+  const copy = databaseOf(file);
   const tables = sql<{ name: string }>`select name from sqlite_master where name not like 'sqlite_%'`;
   expect((await tables.execute(copy)).rows).toEqual([{ name: 'made_by_an_older_version' }]);
   expect((await tables.execute(db)).rows).toEqual([{ name: 'made_by_an_older_version' }]);

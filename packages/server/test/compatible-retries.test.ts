@@ -1,10 +1,9 @@
 // Clients of other servers, whose requests `--compat` accepts, try again after a lost connection.
 // @module-tag slow
 import type { Task } from '@gen3d/schema';
-import { expect, onTestFinished, test } from 'vitest';
-import { openAdmin } from '../src/index.js';
+import { expect, test } from 'vitest';
 import { asDataUri, ballPhoto } from './ball-photo.js';
-import { createJob, finishedJob, imageJob, site, startServer, type TestServer, until } from './kit.js';
+import { adminOf, createJob, finishedJob, imageJob, site, startServer, type TestServer, until } from './kit.js';
 
 /** A needle, because its model takes half the time of a ball's. */
 const photo = ballPhoto(160, 0.1);
@@ -65,8 +64,7 @@ test.each([
 
 test('a client that tries again has its own key and photo, and shares no job with another account', async () => {
   const server = await startServer({ compat: true });
-  const admin = await openAdmin(server.config);
-  onTestFinished(() => admin.close());
+  const admin = await adminOf(server);
   const { account_id } = await admin.createAccount('other', 10);
   const other = { ...server, apiKey: (await admin.createKey(account_id)).api_key };
   const ids = await Promise.all(Array.from({ length: 5 }, () => submit(server, { image })));

@@ -1,13 +1,10 @@
 // Each request follows a client of another server, or the specification that the client follows; the sources of the
 // servers are named in model-server-dialects.ts.
 // @module-tag slow
-import { describe, expect, onTestFinished, test } from 'vitest';
-import { dataDirOf } from '../src/data/installation/data-dir.js';
-import { openAdmin } from '../src/index.js';
+import { describe, expect, test } from 'vitest';
 import { asDataUri, ballPhoto, transparentPhoto } from './ball-photo.js';
 import { sharedServer } from './contract/kit.js';
-import { finishedJob, imageJob, readJob, startServer, until } from './kit.js';
-import { openDatabase } from './open-database.js';
+import { adminOf, databaseOf, finishedJob, imageJob, readJob, startServer, until } from './kit.js';
 
 /** A needle, because its model takes half the time of a ball's. */
 const photo = ballPhoto(160, 0.1);
@@ -125,8 +122,7 @@ describe('photos of several sides', () => {
   ])('%s become the views of the job', async (_, body, urls) => {
     const { server, status, answer } = await post(body);
     expect(status).toBe(202);
-    const db = openDatabase(dataDirOf(server.config).database);
-    onTestFinished(() => db.destroy());
+    const db = databaseOf(server);
     const { id } = answer as Generated;
     const job = await db.selectFrom('jobs').select('image_urls').where('id', '=', id).executeTakeFirstOrThrow();
     expect(JSON.parse(job.image_urls!)).toEqual(urls);
@@ -168,8 +164,7 @@ test('keys and errors are those of the contract, and a failed job is a 422 with 
 
 test('a request that waits ends when its key is revoked, and others of the account take its place', async () => {
   const server = await startServer({ compat: true });
-  const admin = await openAdmin(server.config);
-  onTestFinished(() => admin.close());
+  const admin = await adminOf(server);
   const { account_id } = await admin.createAccount('ann', 10);
   const [leaked, kept] = [await admin.createKey(account_id), await admin.createKey(account_id)];
   const post = (apiKey: string, prefer: string) =>

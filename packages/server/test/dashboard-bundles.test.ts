@@ -1,11 +1,11 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { BundleOverview } from '@gen3d/schema/dashboard';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { writeBallBundle } from '../../engine/src/bundle/bundle.fixture.js';
-import { chooseBundles, openAdmin } from '../src/index.js';
+import { chooseBundles } from '../src/index.js';
 import { browsersOn } from './dashboard-kit.js';
-import { newInstallation, startServer } from './kit.js';
+import { adminOf, newInstallation, startServer } from './kit.js';
 
 describe("the bundles of the server's machine", { tags: 'slow' }, () => {
   test('are listed for the operator: installed, in use and damaged ones', async () => {
@@ -17,8 +17,7 @@ describe("the bundles of the server's machine", { tags: 'slow' }, () => {
     await writeBallBundle(modelsDir, 'ball', { kind: 'planes' });
     await mkdir(join(modelsDir, 'broken'));
     await writeFile(join(modelsDir, 'broken', 'manifest.json'), '{');
-    const admin = await openAdmin(server.config);
-    onTestFinished(() => admin.close());
+    const admin = await adminOf(server);
     const operator = await browsersOn(
       () => server,
       () => admin,

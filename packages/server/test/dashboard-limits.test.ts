@@ -1,12 +1,10 @@
-import { expect, onTestFinished, test } from 'vitest';
-import { openAdmin } from '../src/index.js';
+import { expect, test } from 'vitest';
 import { browsersOn } from './dashboard-kit.js';
-import { startServer } from './kit.js';
+import { adminOf, startServer } from './kit.js';
 
 async function setUp(settings: Record<string, unknown>) {
   const server = await startServer(settings);
-  const admin = await openAdmin(server.config);
-  onTestFinished(() => admin.close());
+  const admin = await adminOf(server);
   const browsers = browsersOn(
     () => server,
     () => admin,

@@ -12,17 +12,16 @@ import {
 } from '@gen3d/schema/dashboard';
 import { sql } from 'kysely';
 import { pino } from 'pino';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { version } from '../src/base/version.js';
 import type { Db } from '../src/data/db/database.js';
 import { currentTime } from '../src/data/db/time.js';
 import { dataDirOf } from '../src/data/installation/data-dir.js';
 import { announce } from '../src/data/runners/registry.js';
 import { recordTaskUpdated } from '../src/data/webhooks/events.js';
-import { openAdmin } from '../src/index.js';
 import { photoJob, sharedServer } from './contract/kit.js';
 import { type Browser, browsersOn, codeOf, tokenOf } from './dashboard-kit.js';
-import { startServer, until } from './kit.js';
+import { adminOf, startServer, until } from './kit.js';
 import { openDatabase } from './open-database.js';
 
 const { server, admin, newCaller } = sharedServer({ webhookPingDelay: 0, webhookRetryDelays: [] });
@@ -610,8 +609,7 @@ describe('the operator', () => {
     const lines: string[] = [];
     const log = pino({ base: null, timestamp: false }, { write: (line) => void lines.push(line) });
     const logged = await startServer({}, { log });
-    const itsAdmin = await openAdmin(logged.config);
-    onTestFinished(() => itsAdmin.close());
+    const itsAdmin = await adminOf(logged);
     const browsers = browsersOn(
       () => logged,
       () => itsAdmin,

@@ -21,10 +21,12 @@ import { openAdmin } from '../src/index.js';
 import { ballPhoto } from './ball-photo.js';
 import { codeOf } from './dashboard-kit.js';
 import {
+  adminOf,
   createJob,
   type Installation,
   imageJob,
   newInstallation,
+  newKey,
   newPostgresDatabase,
   onPostgres,
   startServer,
@@ -236,8 +238,7 @@ test('a deleted job and a deleted account leave nothing in a bucket', async () =
   const { bucket, prefix } = s3.emptyBucket();
   const settings = { assets: `s3://${bucketName}/${prefix}`, s3Endpoint: s3.endpoint(), noTestKey: true };
   const server = await startServer({ ...(await newInstallation()), ...settings });
-  const admin = await openAdmin(server.config);
-  onTestFinished(() => admin.close());
+  const admin = await adminOf(server);
   const ids = [await jobOn(server), await jobOn(server), await jobOn(server)];
   const url = await succeed(server, ids[0]!, new S3AssetStore(bucket));
   expect(await keysIn(bucket)).toHaveLength(12);
@@ -277,8 +278,7 @@ test('nobody deletes the jobs of others, with or without a record, or those of t
   await succeed(server, expired);
   await withDatabase(server, (db) => db.deleteFrom('jobs').where('id', '=', expired).execute());
   const admin = await openAdmin(server.config);
-  const { account_id } = await admin.createAccount('another', 10);
-  const { api_key } = await admin.createKey(account_id);
+  const { api_key } = await newKey(admin, 'another');
   await admin.close();
   for (const job of [id, expired]) expect(codeOf(await remove(server, job, api_key))).toBe('not_found');
   expect((await remove(server, id, publicTestKey)).status).toBe(403);
@@ -346,8 +346,7 @@ test('deletions are remembered as long as the job had a model, and otherwise for
 
 test('models and public pages of a deleted account are refused at once, before its files are removed', async () => {
   const server = await startServer();
-  const admin = await openAdmin(server.config);
-  onTestFinished(() => admin.close());
+  const admin = await adminOf(server);
   const { account_id } = await admin.createAccount('leaving', 5);
   const { api_key } = await admin.createKey(account_id);
   const [leaving, expired, staying] = [await jobOn(server, api_key), await jobOn(server, api_key), await jobOn(server)];
@@ -371,8 +370,7 @@ test('models and public pages of a deleted account are refused at once, before i
 test('a deleted account leaves its amounts, and nothing else: no name, key, job or file', async () => {
   const installation = await newInstallation();
   const server = await startServer({ ...installation });
-  const admin = await openAdmin(server.config);
-  onTestFinished(() => admin.close());
+  const admin = await adminOf(server);
   const { account_id } = await admin.createAccount(secret, 5);
   const { api_key } = await admin.createKey(account_id, secret);
   await admin.creditAccount(account_id, 1, `${secret} 7`);
@@ -466,8 +464,7 @@ test('what was deleted after a backup is deleted again from the restored one, wi
 
 test('the operator deletes a job, also one whose record has expired', async () => {
   const server = await startServer();
-  const admin = await openAdmin(server.config);
-  onTestFinished(() => admin.close());
+  const admin = await adminOf(server);
   const [id, expired] = [await jobOn(server), await jobOn(server)];
   await succeed(server, expired);
   await withDatabase(server, (db) => db.deleteFrom('jobs').where('id', '=', expired).execute());

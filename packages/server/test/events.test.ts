@@ -5,14 +5,12 @@ import { expect, onTestFinished, test } from 'vitest';
 import { revokeKey } from '../src/data/accounts/api-keys.js';
 import { quotas } from '../src/data/accounts/quotas.js';
 import { currentTime } from '../src/data/db/time.js';
-import { dataDirOf } from '../src/data/installation/data-dir.js';
 import { eventIdAt } from '../src/data/webhooks/events.js';
-import { openAdmin } from '../src/index.js';
 import { EventFeed } from '../src/web/answers/event-feed.js';
-import { createJob, onPostgres, startServer, type TestServer, until } from './kit.js';
+import { adminOf, createJob, databaseOf, imageJob, onPostgres, startServer, type TestServer, until } from './kit.js';
 import { openDatabase } from './open-database.js';
 
-const photoJob = { type: 'image-to-3d', input: { image_urls: ['https://example.com/photo.jpg'] } };
+const photoJob = imageJob('https://example.com/photo.jpg');
 
 interface Reading {
   status: number;
@@ -113,8 +111,7 @@ test('a webhook and a stream report the same events', async () => {
 
 test('the stream of an account begins with the next event, and has no events of other accounts', async () => {
   const server = await startServer();
-  const admin = await openAdmin(server.config);
-  onTestFinished(() => admin.close());
+  const admin = await adminOf(server);
   const other = await admin.createKey((await admin.createAccount('other', 10)).account_id);
   await createJob(server.call, photoJob);
   const stream = await read(server, '/gen3d/events');
@@ -174,8 +171,7 @@ const endsSoon = ({ ended }: Reading) => Promise.race([ended.then(() => true), p
 
 test('the revocation of a key ends its streams, and not those of other keys of the account', async () => {
   const server = await startServer();
-  const admin = await openAdmin(server.config);
-  onTestFinished(() => admin.close());
+  const admin = await adminOf(server);
   const [first] = await admin.listKeys();
   const second = await admin.createKey(first?.account_id ?? '');
   const kept = await read(server, '/gen3d/events');
@@ -191,10 +187,8 @@ test('the revocation of a key ends its streams, and not those of other keys of t
 
 test('a stream that is opened while its key is revoked ends, whichever comes first', async () => {
   const server = await startServer();
-  const admin = await openAdmin(server.config);
-  onTestFinished(() => admin.close());
-  const db = openDatabase(dataDirOf(server.config).database);
-  onTestFinished(() => db.destroy());
+  const admin = await adminOf(server);
+  const db = databaseOf(server);
   const [first] = await admin.listKeys();
   for (let index = 0; index < 10; index++) {
     const key = await admin.createKey(first?.account_id ?? '');
@@ -212,11 +206,10 @@ test('a stream that is opened while its key is revoked ends, whichever comes fir
 
 test('while 16 streams read thousands of old events each, other requests are answered', { tags: 'slow' }, async () => {
   const server = await startServer();
-  const db = openDatabase(dataDirOf(server.config).database);
-  onTestFinished(() => db.destroy());
+  const db = databaseOf(server);
   const job_id = await createJob(server.call, photoJob);
   const { event_id: _, ...event } = await db.selectFrom('events').selectAll().executeTakeFirstOrThrow();
-  const [batches, batchSize] = [40, 100];
+  const [batches, batchSize] = [20, 100];
   for (let batch = 0; batch < batches; batch++) {
     const ids = Array.from({ length: batchSize }, (_, index) => eventIdAt(Date.now() - 20_000 + index));
     const rows = ids.map((event_id) => ({ ...event, job_id, event_id }));

@@ -2,16 +2,13 @@
 // each failure is followed by the start of another runner.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { CreateJobResponse, Task } from '@gen3d/schema';
 import { expect, onTestFinished, test } from 'vitest';
 import { writeBallBundle, writeMatteBundle } from '../../engine/src/bundle/bundle.fixture.js';
 import { currentTime } from '../src/data/db/time.js';
-import { dataDirOf } from '../src/data/installation/data-dir.js';
 import { liveRunners } from '../src/data/runners/registry.js';
-import { asDataUri, ballPhoto } from './ball-photo.js';
+import { ballPhoto } from './ball-photo.js';
 import { spawnServer, withFailingDevice } from './faults/server-process.js';
-import { newInstallation, temporaryFolder, until } from './kit.js';
-import { openDatabase } from './open-database.js';
+import { createJob, databaseOf, finishedJob, imageJob, newInstallation, temporaryFolder, until } from './kit.js';
 
 test('a job whose device fails is charged for the CPU, and a new process tries the device again', {
   timeout: 300_000,
@@ -32,18 +29,14 @@ test('a job whose device fails is charged for the CPU, and a new process tries t
   };
   const server = spawnServer(settings, withFailingDevice({ DEVICE_FAILS: deviceFails }));
   onTestFinished(() => server.kill());
-  const db = openDatabase(dataDirOf(installation).database);
-  onTestFinished(() => db.destroy());
+  const db = databaseOf(installation);
   await server.ready;
   const runners = async () =>
     (await liveRunners(db, currentTime(db))).map(({ device, instance }) => ({ device, instance }));
   const makeModel = async () => {
-    const body = { type: 'image-to-3d', input: { image_urls: [asDataUri(ballPhoto(64))] } };
-    const { job_id } = CreateJobResponse.parse((await server.call('POST', '/v1/jobs', body)).body);
-    const task = await until(async () => {
-      const found = Task.parse((await server.call('GET', `/v1/jobs/${job_id}`)).body);
-      return found.finished_at !== null && found;
-    }, 60_000);
+    const body = imageJob(ballPhoto(64));
+    const job_id = await createJob(server.call, body);
+    const task = await finishedJob(server.call, job_id);
     expect(task.status).toBe('SUCCEEDED');
   };
   const shows = (device: string, instance: string) =>

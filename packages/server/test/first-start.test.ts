@@ -4,15 +4,14 @@ import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { CreateJobResponse } from '@gen3d/schema';
 import { sql } from 'kysely';
 import { expect, test } from 'vitest';
 import { migrate } from '../src/data/db/open.js';
 import { ConfigError, loadConfig, openAdmin, serve } from '../src/index.js';
-import { silent, startServer, temporaryFolder } from './kit.js';
+import { createJob, imageJob, silent, startServer, temporaryFolder } from './kit.js';
 import { openDatabase } from './open-database.js';
 
-const request = { type: 'image-to-3d', input: { image_urls: ['https://example.com/a.jpg'] } };
+const request = imageJob('https://example.com/a.jpg');
 
 test('the first start creates an account with a key, and every start has a sign-in link and prints its URL', async () => {
   const config = loadConfig({ port: 0, workers: 0, dataDir: temporaryFolder() }, {});
@@ -64,7 +63,7 @@ test('the first key and balance can be configured', async () => {
 test('jobs, keys and webhook secrets survive a restart', async () => {
   const dataDir = temporaryFolder();
   const first = await startServer({ dataDir });
-  const { job_id } = CreateJobResponse.parse((await first.call('POST', '/v1/jobs', request)).body);
+  const job_id = await createJob(first.call, request);
   const endpoint = await first.call('PUT', '/v1/webhook-endpoint', { url: 'https://example.com/hook' });
   await first.close();
   const second = await startServer({ dataDir });

@@ -6,6 +6,7 @@ import { CreateJobResponse, ErrorBody, encodeLabel, publicTestKey } from '@gen3d
 import { GalleryJob, GalleryPage } from '@gen3d/schema/dashboard';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { dayMs } from '../src/base/time.js';
+import { charge } from '../src/data/accounts/ledger.js';
 import type { Db } from '../src/data/db/database.js';
 import { packReceived, unpack } from '../src/data/inputs/stored-image.js';
 import { dataDirOf } from '../src/data/installation/data-dir.js';
@@ -172,21 +173,8 @@ describe('the list of jobs with labels', () => {
     const caller = await newCaller();
     const id = await create(caller, 'cup.jpg');
     await finish(id, 'SUCCEEDED', { stage_ms: '{"prepare":250,"bake":1500}', warnings: '["cut_off"]' });
-    await withDatabase((db) =>
-      db
-        .insertInto('ledger')
-        .values({
-          id,
-          account_id: caller.accountId,
-          amount_microusd: 0,
-          kind: 'charge',
-          job_id: id,
-          instance: 'cpu',
-          inference_ms: 1_400,
-          created_at: 0,
-        })
-        .execute(),
-    );
+    const charged = { accountId: caller.accountId, jobId: id, price: 0, instance: 'cpu', inferenceMs: 1_400 };
+    await withDatabase((db) => charge(db, charged, 0));
     expect(await job(caller, id)).toMatchObject({ work_seconds: 1.75, inference_seconds: 1.4, warnings: ['cut_off'] });
     const failed = await create(caller, 'fog.jpg');
     await finish(failed, 'FAILED', { error_code: 'no_foreground', error_message: 'There is no object' });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { startServer, until } from './kit.js';
+import { imageJob, startServer, until } from './kit.js';
 
 describe('with a valid key', () => {
   test('every response has a request id, which is the caller’s own if that is safe to log', async () => {
@@ -29,7 +29,7 @@ test('health and metrics need no key', async () => {
   expect(body).toContain('gen3d_http_request_duration_seconds_count{method="GET",route="/v1/balance",status="200"} 1');
   expect(body).toContain('gen3d_accounts_below_zero 0');
   expect(body).toContain('gen3d_database_up 1');
-  await server.call('POST', '/v1/jobs', { type: 'image-to-3d', input: { image_urls: ['https://example.com/a.jpg'] } });
+  await server.call('POST', '/v1/jobs', imageJob('https://example.com/a.jpg'));
   // The text is cached for a second.
   const waiting = await until(async () => {
     const text = String((await server.call('GET', '/metrics', undefined, null)).body);

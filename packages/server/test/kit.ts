@@ -14,9 +14,10 @@ import { type Config, loadConfig } from '../src/config.js';
 import { createAccount } from '../src/data/accounts/accounts.js';
 import type { Db } from '../src/data/db/database.js';
 import { migrate } from '../src/data/db/open.js';
+import { dataDirOf } from '../src/data/installation/data-dir.js';
 import { enqueueJob, type NewJob } from '../src/data/jobs/job-store.js';
 import { photoColumns } from '../src/data/jobs/photos.js';
-import { type ServeOptions, type Server, serve } from '../src/index.js';
+import { type Admin, openAdmin, type ServeOptions, type Server, serve } from '../src/index.js';
 import { asDataUri } from './ball-photo.js';
 import { openDatabase } from './open-database.js';
 import { createDatabase, dropDatabase, template, urlOfDatabase } from './postgres/databases.js';
@@ -80,9 +81,28 @@ export async function temporaryDatabase(): Promise<Db> {
   const location = onPostgres
     ? await newPostgresDatabase()
     : await newSqliteDatabase(join(temporaryFolder(), 'test.sqlite'));
+  return databaseOf(location);
+}
+
+/** A connection to a database, or to that of a server or an installation. It is closed after the test. */
+export function databaseOf(of: string | Installation | { config: Installation }, atEnd: AtEnd = onTestFinished): Db {
+  const location = typeof of === 'string' ? of : dataDirOf('config' in of ? of.config : of).database;
   const db = openDatabase(location);
-  onTestFinished(() => db.destroy());
+  atEnd(() => db.destroy());
   return db;
+}
+
+/** What the operator of a server can do, until the end of the test. */
+export async function adminOf({ config }: { config: Config }, atEnd: AtEnd = onTestFinished): Promise<Admin> {
+  const admin = await openAdmin(config);
+  atEnd(() => admin.close());
+  return admin;
+}
+
+/** A key of a new account with 10 USD. */
+export async function newKey(admin: Admin, name = `account ${randomUUID()}`) {
+  const { account_id } = await admin.createAccount(name, 10);
+  return admin.createKey(account_id);
 }
 
 /** The settings that say where a server stores its data. */

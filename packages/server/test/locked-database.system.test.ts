@@ -1,15 +1,13 @@
 // Another process holds the write lock of the SQLite database for longer than the server waits for it.
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { CreateJobResponse, ErrorBody, Task } from '@gen3d/schema';
+import { CreateJobResponse, ErrorBody } from '@gen3d/schema';
 import { sql } from 'kysely';
 import { expect, onTestFinished, test } from 'vitest';
 import { openSqlite, type SqliteConnection } from '../src/data/db/sqlite-connection.js';
-import { asDataUri, ballPhoto } from './ball-photo.js';
-import { photoJob } from './contract/kit.js';
+import { ballPhoto } from './ball-photo.js';
 import { spawnServer } from './faults/server-process.js';
-import { temporaryDatabase, temporaryFolder, until } from './kit.js';
-import { openDatabase } from './open-database.js';
+import { databaseOf, finishedJob, imageJob, readJob, temporaryDatabase, temporaryFolder, until } from './kit.js';
 
 /** Opens the database as another process does. */
 function otherConnection(file: string): SqliteConnection {
@@ -24,10 +22,9 @@ test('while another process holds the lock, reads succeed, writes get 503, and n
   onTestFinished(() => server.kill());
   await server.ready;
   const other = otherConnection(join(dataDir, 'gen3d.sqlite'));
-  const body = photoJob({ input: { image_urls: [asDataUri(ballPhoto())] } });
-  const post = () => server.call('POST', '/v1/jobs', body);
+  const post = () => server.call('POST', '/v1/jobs', imageJob(ballPhoto()));
   const { job_id: id } = CreateJobResponse.parse((await post()).body);
-  const read = async () => Task.parse((await server.call('GET', `/v1/jobs/${id}`)).body);
+  const read = () => readJob(server.call, id);
   await until(async () => (await read()).status === 'IN_PROGRESS', 50_000);
 
   other.exec('begin immediate');
@@ -52,19 +49,14 @@ test('while another process holds the lock, reads succeed, writes get 503, and n
   expect(outages()).toHaveLength(1);
   other.exec('rollback');
 
-  const task = await until(async () => {
-    const now = await read();
-    return now.finished_at !== null && now;
-  }, 100_000);
-  expect(task.status).toBe('SUCCEEDED');
+  expect((await finishedJob(server.call, id)).status).toBe('SUCCEEDED');
   expect(other.prepare('select attempt from jobs where id = ?').all([id])).toEqual([[1]]);
   expect(readdirSync(join(dataDir, 'assets', id))).toHaveLength(1);
 });
 
 test('a transaction waits for another process, and reads do not wait', async () => {
   const file = join(temporaryFolder(), 'test.sqlite');
-  const db = openDatabase(file);
-  onTestFinished(() => db.destroy());
+  const db = databaseOf(file);
   const other = otherConnection(file);
   other.exec('create table rates (instance text primary key, usd_per_second real)');
   other.exec('begin immediate');
@@ -95,8 +87,7 @@ test('a read during a transaction of the same process sees only committed rows',
 
 test('the write-ahead log shrinks after a large transaction, and a sync reaches the disk itself on macOS', async () => {
   const file = join(temporaryFolder(), 'test.sqlite');
-  const db = openDatabase(file);
-  onTestFinished(() => db.destroy());
+  const db = databaseOf(file);
   const other = otherConnection(file);
   other.exec('create table rates (instance text primary key, usd_per_second real)');
   const insert = (instance: string) => db.insertInto('rates').values({ instance, usd_per_second: 1 }).execute();

@@ -1,6 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { CreateJobResponse } from '@gen3d/schema';
 import pino from 'pino';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { newUlid } from '../src/base/ids.js';
@@ -12,15 +11,17 @@ import { packPixels } from '../src/data/inputs/stored-image.js';
 import { dataDirOf } from '../src/data/installation/data-dir.js';
 import { liveRunners } from '../src/data/runners/registry.js';
 import { worker } from '../src/index.js';
-import { asDataUri, ballPhoto, ballPixels } from './ball-photo.js';
+import { ballPhoto, ballPixels } from './ball-photo.js';
 import { sharedServer } from './contract/kit.js';
 import { makePrivateCa, type PrivateCa } from './faults/private-ca.js';
 import { openReceiver } from './faults/receiver.js';
 import { firstApiKey, type ServerProcess, spawnServer } from './faults/server-process.js';
 import {
   callServer,
+  createJob,
   finishedJob,
   type Installation,
+  imageJob,
   newInstallation,
   newJob,
   smallModels,
@@ -29,7 +30,7 @@ import {
 } from './kit.js';
 import { openDatabase } from './open-database.js';
 
-const photo = { type: 'image-to-3d', input: { image_urls: [asDataUri(ballPhoto(160, 0.1))] } };
+const photo = imageJob(ballPhoto(160, 0.1));
 
 describe('a server with a runner', () => {
   const cleanups: (() => void | Promise<void>)[] = [];
@@ -69,7 +70,7 @@ describe('a server with a runner', () => {
 
   const read = async () => String((await server.call('GET', '/metrics', undefined, null)).body);
   const finished = async (body: unknown) => {
-    const { job_id } = CreateJobResponse.parse((await server.call('POST', '/v1/jobs', body)).body);
+    const job_id = await createJob(server.call, body);
     expect((await finishedJob(server.call, job_id)).status).toBe('SUCCEEDED');
     return job_id;
   };

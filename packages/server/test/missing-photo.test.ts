@@ -2,20 +2,17 @@
 // @module-tag slow
 import { renameSync } from 'node:fs';
 import { join } from 'node:path';
-import { CreateJobResponse } from '@gen3d/schema';
 import { expect, onTestFinished, test } from 'vitest';
 import { worker } from '../src/index.js';
-import { asDataUri, ballPhoto } from './ball-photo.js';
-import { newInstallation, silent, startServer, until } from './kit.js';
-import { openDatabase } from './open-database.js';
+import { ballPhoto } from './ball-photo.js';
+import { createJob, databaseOf, imageJob, newInstallation, silent, startServer, until } from './kit.js';
 
 test('a job whose image is missing for a while loses no attempt, and fails if the image stays missing', async () => {
   const installation = await newInstallation();
   const server = await startServer({ ...installation });
-  const body = { type: 'image-to-3d', input: { image_urls: [asDataUri(ballPhoto())] } };
-  const { job_id: id } = CreateJobResponse.parse((await server.call('POST', '/v1/jobs', body)).body);
-  const db = openDatabase(join(installation.dataDir, 'gen3d.sqlite'));
-  onTestFinished(() => db.destroy());
+  const body = imageJob(ballPhoto());
+  const id = await createJob(server.call, body);
+  const db = databaseOf(join(installation.dataDir, 'gen3d.sqlite'));
   const job = () => db.selectFrom('jobs').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
   /** Ends the pause before the job is claimed again. */
   const change = (fields: { created_at?: number }) =>

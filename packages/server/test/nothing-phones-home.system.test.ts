@@ -4,11 +4,10 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { CreateJobResponse, Task } from '@gen3d/schema';
 import { expect, onTestFinished, test } from 'vitest';
 import { asDataUri } from './ball-photo.js';
 import { spawnServer } from './faults/server-process.js';
-import { newInstallation, temporaryFolder, until } from './kit.js';
+import { createJob, finishedJob, imageJob, newInstallation, temporaryFolder } from './kit.js';
 
 const photo = new URL('../../../examples/photos/coffee-cup.jpg', import.meta.url);
 const hasCompiler = process.platform === 'linux' && spawnSync('cc', ['--version']).status === 0;
@@ -54,13 +53,8 @@ test('a server makes a model without a lookup, a connection or a file outside it
   const server = spawnServer(settings, { ...nothing, PATH: process.env.PATH, HOME: home, ...env });
   onTestFinished(() => server.kill());
   // A photo without transparency needs the matting network.
-  const body = { type: 'image-to-3d', input: { image_urls: [asDataUri(readFileSync(photo), 'image/jpeg')] } };
-  const { job_id } = CreateJobResponse.parse((await server.call('POST', '/v1/jobs', body)).body);
-  const finished = await until(async () => {
-    const task = Task.parse((await server.call('GET', `/v1/jobs/${job_id}`)).body);
-    return task.finished_at !== null && task;
-  }, 100_000);
-  expect(finished.status).toBe('SUCCEEDED');
+  const id = await createJob(server.call, imageJob(asDataUri(readFileSync(photo), 'image/jpeg')));
+  expect((await finishedJob(server.call, id)).status).toBe('SUCCEEDED');
   expect(recorded()).toBe('');
   expect(readdirSync(home, { recursive: true })).toEqual([]);
 });

@@ -1,7 +1,7 @@
 import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { newInstallation, newPostgresDatabase, onPostgres, temporaryFolder } from '../../test/kit.js';
+import { databaseOf, newInstallation, newPostgresDatabase, onPostgres, temporaryFolder } from '../../test/kit.js';
 import { openDatabase } from '../../test/open-database.js';
 import { dataDirOf } from '../data/installation/data-dir.js';
 import { identityOf } from './identity.js';
@@ -16,7 +16,6 @@ test('a copy of a database has another identity', async () => {
     ? await newPostgresDatabase(onTestFinished, new URL(location).pathname.slice(1))
     : join(temporaryFolder(), 'gen3d.sqlite');
   if (!onPostgres) copyFileSync(location, copy);
-  const copied = openDatabase(copy);
-  onTestFinished(() => copied.destroy());
+  const copied = databaseOf(copy);
   expect((await identityOf(copied, copy)).id).not.toBe(original.id);
 });

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
-import { asDataUri, ballPhoto, ballPixels } from '../../test/ball-photo.js';
-import { newAccount, temporaryDatabase, temporaryFolder, until, withEndpoint } from '../../test/kit.js';
+import { ballPhoto, ballPixels } from '../../test/ball-photo.js';
+import { imageJob, newAccount, temporaryDatabase, temporaryFolder, until, withEndpoint } from '../../test/kit.js';
 import { readyRunner, testDevice, testWorker } from '../../test/worker-kit.js';
 import { FolderAssetStore } from '../data/assets/folder-store.js';
 import { GroupCommit } from '../data/db/group-commit.js';
@@ -57,7 +57,7 @@ test('a job of five seconds takes at most six transactions, and has at most six 
     estimate: async () => 0,
     withoutModel: async () => 0,
   };
-  const request = { type: 'image-to-3d', input: { image_urls: [asDataUri(ballPhoto())] } };
+  const request = imageJob(ballPhoto());
   const { id } = await createJob({ db, inputs, commits, ...limits }, account, request, Date.now());
   worker.wake();
   const job = db.selectFrom('jobs').select('finished_at').where('id', '=', id);

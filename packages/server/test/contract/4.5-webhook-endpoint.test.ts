@@ -1,10 +1,8 @@
 import { WebhookEndpoint } from '@gen3d/schema';
 import { readEndpointHealth } from '@gen3d/schema/rules';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { isoTime } from '../../src/base/time.js';
-import { dataDirOf } from '../../src/data/installation/data-dir.js';
-import { type ApiResponse, startServer } from '../kit.js';
-import { openDatabase } from '../open-database.js';
+import { type ApiResponse, databaseOf, startServer } from '../kit.js';
 import { type Caller, refused, sharedServer } from './kit.js';
 
 const { server, newCaller } = sharedServer();
@@ -101,8 +99,7 @@ describe('4.6 GET /v1/webhook-endpoint', () => {
   test('has headers that say since when it fails and until when it is paused, and the same body', async () => {
     const { call, secret } = await configured();
     const times = { failing_since: Date.now() - 1_000, paused_until: Date.now() + 1_000_000 };
-    const db = openDatabase(dataDirOf(server().config).database);
-    onTestFinished(() => db.destroy());
+    const db = databaseOf(server());
     const healthOf = ({ headers }: ApiResponse) => readEndpointHealth(headers);
     expect(healthOf(await call('GET', path))).toEqual({});
     await db.updateTable('webhook_endpoints').set(times).where('url', '=', url).execute();

@@ -1,10 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CreateJobResponse, publicTestKey, Task } from '@gen3d/schema';
-import { expect, onTestFinished, test } from 'vitest';
-import { dataDirOf } from '../../src/data/installation/data-dir.js';
-import { startServer, type TestServer, temporaryFolder } from '../kit.js';
-import { openDatabase } from '../open-database.js';
+import { expect, test } from 'vitest';
+import { databaseOf, startServer, type TestServer, temporaryFolder } from '../kit.js';
 
 function sampleFolder(): string {
   const folder = temporaryFolder();
@@ -81,8 +79,7 @@ test('a body with the test key may have 256 KiB, and only the start of its type 
   expect(refusal).toMatchObject({ error: { code: 'invalid_request', message: expect.stringContaining('256 KiB') } });
 
   await create(server, { type: '💡'.repeat(50_000), input: {} });
-  const db = openDatabase(dataDirOf(server.config).database);
-  onTestFinished(() => db.destroy());
+  const db = databaseOf(server);
   const stored = await db.selectFrom('jobs').select('type').where('type', '!=', 'image-to-3d').execute();
   expect(stored).toEqual([{ type: '💡'.repeat(64) }]);
 });

@@ -4,8 +4,17 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { FolderAssetStore } from '../../src/data/assets/folder-store.js';
 import { dataDirOf } from '../../src/data/installation/data-dir.js';
 import { enqueueJob } from '../../src/data/jobs/job-store.js';
-import { openAdmin } from '../../src/index.js';
-import { type ApiResponse, newInstallation, newJob, onPostgres, startServer, until } from '../kit.js';
+import {
+  type ApiResponse,
+  adminOf,
+  databaseOf,
+  newInstallation,
+  newJob,
+  newKey,
+  onPostgres,
+  startServer,
+  until,
+} from '../kit.js';
 import { openDatabase } from '../open-database.js';
 import { photoJob, refused } from './kit.js';
 
@@ -38,10 +47,8 @@ describe('8 the request rate', () => {
     stopClock();
     const server = await startServer({ rateLimit: undefined });
     expect(server.config.rateLimit).toEqual({ perSecond: 50, burst: 100 });
-    const admin = await openAdmin(server.config);
-    onTestFinished(() => admin.close());
-    const { account_id } = await admin.createAccount('other', 10);
-    const { api_key: other } = await admin.createKey(account_id);
+    const admin = await adminOf(server);
+    const { api_key: other } = await newKey(admin, 'other');
     const read = (_: unknown, i: number) => server.call('GET', '/v1/balance', undefined, i % 2 ? other : server.apiKey);
     expectPassed(await Promise.all(Array.from({ length: 300 }, read)), 100);
     if (onPostgres) return;
@@ -52,10 +59,8 @@ describe('8 the request rate', () => {
   test('leaves room in the bucket for an account that sends little while another sends as much as it can', async () => {
     stopClock();
     const server = await startServer({ rateLimit: '10:20' });
-    const admin = await openAdmin(server.config);
-    onTestFinished(() => admin.close());
-    const { account_id } = await admin.createAccount('greedy', 10);
-    const { api_key: greedy } = await admin.createKey(account_id);
+    const admin = await adminOf(server);
+    const { api_key: greedy } = await newKey(admin, 'greedy');
     const statusOf = async (key: string) => (await server.call('GET', '/v1/balance', undefined, key)).status;
     const sendMany = (count: number) => Promise.all(Array.from({ length: count }, () => statusOf(greedy)));
     expect(await sendMany(100)).toContain(429);
@@ -72,10 +77,8 @@ describe('8 the request rate', () => {
   test('is there for a single account again within a second after another one has used it up', async () => {
     stopClock();
     const server = await startServer({ rateLimit: '50:50' });
-    const admin = await openAdmin(server.config);
-    onTestFinished(() => admin.close());
-    const { account_id } = await admin.createAccount('busy', 10);
-    const { api_key: busy } = await admin.createKey(account_id);
+    const admin = await adminOf(server);
+    const { api_key: busy } = await newKey(admin, 'busy');
     const read = (key: string) => server.call('GET', '/v1/balance', undefined, key);
     const readMany = (count: number, key: string) => Promise.all(Array.from({ length: count }, () => read(key)));
     await readMany(100, busy);
@@ -123,8 +126,7 @@ describe('8 open jobs', () => {
   test('are limited to 1,000 per account; beyond that 429 {"message":"Too Many Requests"} with Retry-After', async () => {
     const server = await startServer();
     expect(server.config.maxOpenJobs).toBe(1_000);
-    const db = openDatabase(dataDirOf(server.config).database);
-    onTestFinished(() => db.destroy());
+    const db = databaseOf(server);
     const blank = { type: 'image-to-3d', idempotency_key: null, image_urls: null, created_at: 0 };
     await db.transaction().execute(async (trx) => {
       const account_id = server.bootstrap!.accountId;

@@ -11,7 +11,7 @@ import { readModel } from '../../../convert/src/model-parts.js';
 import { dataDirOf } from '../../src/data/installation/data-dir.js';
 import { ballPhoto, transparentPhoto } from '../ball-photo.js';
 import { freePort } from '../free-port.js';
-import { imageJob, newInstallation, onPostgres, until } from '../kit.js';
+import { databaseOf, imageJob, newInstallation, onPostgres, until } from '../kit.js';
 import { openDatabase } from '../open-database.js';
 import {
   expectOneEndEach,
@@ -226,8 +226,7 @@ test(`${kills} kills of the server, the runner or a decoder lose no job and repe
   await server.kill();
   broken.push(...(await incompleteFiles(assets)));
 
-  const db = openDatabase(database);
-  onTestFinished(() => db.destroy());
+  const db = databaseOf(database);
   const outcome = await readOutcome(db, receiver.received);
   console.log(
     `crash test: ${plan.length} kills (${JSON.stringify(killCounts)}); ` +

@@ -1,9 +1,7 @@
-// The system refuses to start a process, as it does at a process limit or when memory is short.
-import { CreateJobResponse, Task } from '@gen3d/schema';
 import pino from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
-import { asDataUri, ballPhoto } from '../ball-photo.js';
-import { startServer, until } from '../kit.js';
+import { ballPhoto } from '../ball-photo.js';
+import { createJob, finishedJob, imageJob, startServer, until } from '../kit.js';
 import { killPid } from './server-process.js';
 
 /** Sets the program that `fork` runs. */
@@ -42,12 +40,9 @@ test.each(failures)(
     expect(crashes.slice(0, 3).map(({ restartMs }) => restartMs)).toEqual([250, 500, 1_000]);
     expect(crashes[1]!.problem).toContain(code);
     restore();
-    const body = { type: 'image-to-3d', input: { image_urls: [asDataUri(ballPhoto(160, 0.1))] } };
-    const { job_id } = CreateJobResponse.parse((await server.call('POST', '/v1/jobs', body)).body);
-    const finished = await until(async () => {
-      const task = Task.parse((await server.call('GET', `/v1/jobs/${job_id}`)).body);
-      return task.finished_at !== null && task;
-    }, 60_000);
+    const body = imageJob(ballPhoto(160, 0.1));
+    const job_id = await createJob(server.call, body);
+    const finished = await finishedJob(server.call, job_id);
     expect(finished.status).toBe('SUCCEEDED');
   },
 );

@@ -8,8 +8,7 @@ import { CreateJobResponse, ErrorBody, isTerminal, Task } from '@gen3d/schema';
 import { sql } from 'kysely';
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import { asDataUri, ballPhoto } from '../ball-photo.js';
-import { type ApiResponse, type AtEnd, assetFiles, site, temporaryFolder, until } from '../kit.js';
-import { openDatabase } from '../open-database.js';
+import { type ApiResponse, type AtEnd, assetFiles, databaseOf, site, temporaryFolder, until } from '../kit.js';
 import { spawnServer } from './server-process.js';
 
 /** A separate file system that is small enough to fill. */
@@ -140,8 +139,7 @@ function expectRefused({ status, body, headers }: ApiResponse): void {
 async function databaseIn(folder: string) {
   const copy = temporaryFolder();
   await cp(folder, copy, { recursive: true, filter: (name) => !name.endsWith('filler') });
-  const db = openDatabase(join(copy, 'gen3d.sqlite'));
-  onTestFinished(() => db.destroy());
+  const db = databaseOf(join(copy, 'gen3d.sqlite'));
   const charged = (await db.selectFrom('ledger').select('job_id').where('kind', '=', 'charge').execute())
     .map(({ job_id }) => job_id)
     .sort();

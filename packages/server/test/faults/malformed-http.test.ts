@@ -2,11 +2,13 @@ import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { ErrorBody, forbiddenBody } from '@gen3d/schema';
 import { expect, test } from 'vitest';
-import { startServer, type TestServer } from '../kit.js';
+import { sharedServer } from '../contract/kit.js';
+
+const { server } = sharedServer();
 
 /** Sends the bytes, reads until the server closes the connection, and returns the status and the body. */
-async function exchange({ port }: TestServer, bytes: string): Promise<{ status: number; body: unknown }> {
-  const socket = connect(port, '127.0.0.1');
+async function exchange(bytes: string): Promise<{ status: number; body: unknown }> {
+  const socket = connect(server().port, '127.0.0.1');
   // A server that refuses a request before its end may reset the connection after the response.
   socket.on('error', () => {});
   socket.write(bytes, 'latin1');
@@ -32,11 +34,10 @@ test.each([
   ['20 kB of headers', `GET /v1/jobs HTTP/1.1\r\n${host}X-A: ${'a'.repeat(20_000)}\r\n\r\n`, 431],
   ['20 kB of path', `GET /v1/jobs/${'a'.repeat(20_000)} HTTP/1.1\r\n${host}\r\n`, 431],
 ])('%s is refused in the standard shape', async (_what, bytes, expected) => {
-  const server = await startServer();
-  const { status, body } = await exchange(server, bytes);
+  const { status, body } = await exchange(bytes);
   expect(status).toBe(expected);
   expect(ErrorBody.parse(body).error.code).toBe('invalid_request');
-  expect((await server.call('GET', '/v1/balance')).status).toBe(200);
+  expect((await server().call('GET', '/v1/balance')).status).toBe(200);
 });
 
 test.each([
@@ -46,5 +47,5 @@ test.each([
     `GET /v1/jobs HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade, close\r\nUpgrade: websocket\r\n\r\n`,
   ],
 ])('%s still gets 403 without a key', async (_what, bytes) => {
-  expect(await exchange(await startServer(), bytes)).toEqual({ status: 403, body: forbiddenBody });
+  expect(await exchange(bytes)).toEqual({ status: 403, body: forbiddenBody });
 });

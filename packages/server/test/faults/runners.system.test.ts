@@ -2,19 +2,26 @@
 import { readdir } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
-import { CreateJobResponse, Task } from '@gen3d/schema';
+import { Task } from '@gen3d/schema';
 import { sql } from 'kysely';
 import { expect, onTestFinished, test } from 'vitest';
 import { writeBallBundle, writeMatteBundle } from '../../../engine/src/bundle/bundle.fixture.js';
 import { dataDirOf } from '../../src/data/installation/data-dir.js';
-import { asDataUri, ballPhoto } from '../ball-photo.js';
-import { newInstallation, onPostgres, temporaryFolder, until } from '../kit.js';
-import { openDatabase } from '../open-database.js';
+import { ballPhoto } from '../ball-photo.js';
+import {
+  createJob,
+  databaseOf,
+  finishedJob,
+  imageJob,
+  newInstallation,
+  onPostgres,
+  temporaryFolder,
+  until,
+} from '../kit.js';
 import { type ServerProcess, spawnServer, spawnWorker, withFailingDevice } from './server-process.js';
 
-const photoJob = (photo: Buffer) => ({ type: 'image-to-3d', input: { image_urls: [asDataUri(photo)] } });
-const quickJob = photoJob(ballPhoto(160, 0.1));
-const ballJob = photoJob(ballPhoto());
+const quickJob = imageJob(ballPhoto(160, 0.1));
+const ballJob = imageJob(ballPhoto());
 
 async function start(settings: Record<string, unknown>): Promise<ServerProcess> {
   const server = spawnServer({ ...(await newInstallation()), ...settings });
@@ -23,14 +30,8 @@ async function start(settings: Record<string, unknown>): Promise<ServerProcess> 
   return server;
 }
 
-const create = async (server: ServerProcess, job = quickJob) =>
-  CreateJobResponse.parse((await server.call('POST', '/v1/jobs', job)).body).job_id;
-
-const finished = (server: ServerProcess, id: string) =>
-  until(async () => {
-    const task = Task.parse((await server.call('GET', `/v1/jobs/${id}`)).body);
-    return task.finished_at !== null && task;
-  }, 100_000);
+const create = (server: ServerProcess, job = quickJob) => createJob(server.call, job);
+const finished = (server: ServerProcess, id: string) => finishedJob(server.call, id);
 
 test('a killed runner is started again after increasing pauses, which start over once a runner has made a model', {
   timeout: 180_000,
@@ -66,8 +67,7 @@ test('a machine that is suspended while it stores a model loses the job, and the
   };
   const suspended = await machine();
   const { database, assets } = dataDirOf(installation);
-  const db = openDatabase(database);
-  onTestFinished(() => db.destroy());
+  const db = databaseOf(database);
   const row = (id: string) => db.selectFrom('jobs').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
   const canWrite = (id: string) =>
     db
@@ -148,8 +148,7 @@ test('a photo that crashes the engine costs other jobs at most one attempt', { t
   );
   onTestFinished(() => server.kill());
   await server.ready;
-  const db = openDatabase(dataDirOf(installation).database);
-  onTestFinished(() => db.destroy());
+  const db = databaseOf(installation);
   const needles = [await create(server), await create(server)];
   const crashing = await create(server, ballJob);
   needles.push(await create(server), await create(server));

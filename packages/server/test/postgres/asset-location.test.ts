@@ -10,6 +10,7 @@ import { loadConfig } from '../../src/config.js';
 import { FolderAssetStore } from '../../src/data/assets/folder-store.js';
 import { worker } from '../../src/index.js';
 import {
+  databaseOf,
   newAccount,
   newInstallation,
   newJob,
@@ -19,7 +20,6 @@ import {
   startServer,
   temporaryFolder,
 } from '../kit.js';
-import { openDatabase } from '../open-database.js';
 import { bucketName, sharedS3 } from '../s3/kit.js';
 
 const s3 = sharedS3();
@@ -77,8 +77,7 @@ test('a worker that is started before the first server waits for it', async () =
 
 test('a server moves the database to another location only when no process uses it and the models are there', async () => {
   const installation = await newInstallation();
-  const db = openDatabase(installation.database);
-  onTestFinished(() => db.destroy());
+  const db = databaseOf(installation.database);
   const server = await startServer({ ...installation });
   const old = join(installation.dataDir, 'assets');
   const job = await newJob(db, await newAccount(db));
@@ -146,8 +145,7 @@ test('a user without special privileges is sufficient, even if pg_control_system
   /** A database that the user owns, as the documentation and error messages suggest. */
   const databaseOfUser = async (mayReadControl: boolean) => {
     const url = await newPostgresDatabase(onTestFinished, 'template0');
-    const admin = openDatabase(url);
-    onTestFinished(() => admin.destroy());
+    const admin = databaseOf(url);
     await sql`do ${sql.lit(`begin create role ${user} login; exception when duplicate_object then null; end`)}`.execute(
       admin,
     );
@@ -167,8 +165,7 @@ test('a user without special privileges is sufficient, even if pg_control_system
 
 test('no transaction is open while a server waits for the bucket, because PostgreSQL ends idle transactions', async () => {
   const database = await newPostgresDatabase();
-  const db = openDatabase(database);
-  onTestFinished(() => db.destroy());
+  const db = databaseOf(database);
   const states: string[] = [];
   const look = async () => {
     const { rows } = await sql<{ state: string }>`

@@ -25,8 +25,7 @@ import { makePrivateCa } from '../faults/private-ca.js';
 import { openReceiver } from '../faults/receiver.js';
 import { killPid, spawnServer, spawnWorker, type WorkerProcess } from '../faults/server-process.js';
 import { freePort } from '../free-port.js';
-import { assetFiles, imageJob, temporaryFolder, until } from '../kit.js';
-import { openDatabase } from '../open-database.js';
+import { assetFiles, databaseOf, imageJob, temporaryFolder, until } from '../kit.js';
 import { bucketName, keysIn, sharedS3 } from '../s3/kit.js';
 import { startCluster } from './cluster.js';
 
@@ -276,8 +275,7 @@ test(`${jobCount} jobs on two API servers and three workers survive ${kills} kil
   };
   await Promise.all([create(), follow(), kill(), restart(), leave()]);
 
-  const db = openDatabase(cluster.url);
-  onTestFinished(() => db.destroy());
+  const db = databaseOf(cluster.url);
   const left = (where: 'open' | 'any') =>
     db
       .selectFrom('jobs')

@@ -10,7 +10,7 @@ import type { Notification } from '../../src/data/db/database.js';
 import { migrate } from '../../src/data/db/open.js';
 import { openAdmin } from '../../src/index.js';
 import { photoJob } from '../contract/kit.js';
-import { newInstallation, newPostgresDatabase, startServer, temporaryFolder, until } from '../kit.js';
+import { databaseOf, newInstallation, newPostgresDatabase, startServer, temporaryFolder, until } from '../kit.js';
 import { openDatabase } from '../open-database.js';
 
 describe('an unusable database', () => {
@@ -88,8 +88,7 @@ test('a character that PostgreSQL cannot store causes no failure', async () => {
 });
 
 test('a process that is suspended in a transaction does not keep its locks for long', async () => {
-  const db = openDatabase(await newPostgresDatabase());
-  onTestFinished(() => db.destroy());
+  const db = databaseOf(await newPostgresDatabase());
   const { rows } = await sql<{ timeout: string }>`
     select current_setting('idle_in_transaction_session_timeout') as timeout`.execute(db);
   expect(rows).toEqual([{ timeout: '10s' }]);
@@ -129,13 +128,6 @@ describe('notifications', () => {
     await until(async () => heard.length === 2);
     return { db, heard, listeners, notifier: new Notifier(db) };
   }
-
-  test('reach the listener of their kind', async () => {
-    const { heard, notifier } = await setUp();
-    notifier.notify('job_waiting');
-    await until(async () => heard.length > 2);
-    expect(heard.slice(2)).toEqual(['job_waiting']);
-  });
 
   test('are sent by a server when a job waits', async () => {
     const server = await startServer();

@@ -1,13 +1,21 @@
-// The clocks of machines differ by hours.
-import { CreateJobResponse, Task } from '@gen3d/schema';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { currentTime } from '../../src/data/db/time.js';
 import { claim, renew } from '../../src/data/jobs/claim.js';
 import { nextDue } from '../../src/data/webhooks/deliveries.js';
 import { recordPing } from '../../src/data/webhooks/events.js';
-import { asDataUri, ballPhoto } from '../ball-photo.js';
+import { ballPhoto } from '../ball-photo.js';
 import { spawnServer } from '../faults/server-process.js';
-import { newAccount, newInstallation, newJob, startServer, temporaryDatabase, until, withEndpoint } from '../kit.js';
+import {
+  createJob,
+  finishedJob,
+  imageJob,
+  newAccount,
+  newInstallation,
+  newJob,
+  startServer,
+  temporaryDatabase,
+  withEndpoint,
+} from '../kit.js';
 
 const leaseMs = 30_000;
 const hourMs = 60 * 60 * 1_000;
@@ -60,14 +68,11 @@ test('a server whose clock is an hour behind does the jobs of another server, an
   onTestFinished(() => elsewhere.kill());
   await elsewhere.ready;
   const server = await startServer({ ...settings, workers: 0 });
-  const body = { type: 'image-to-3d', input: { image_urls: [asDataUri(ballPhoto(160, 0.1))] } };
+  const body = imageJob(ballPhoto(160, 0.1));
   const call = (method: string, path: string, sent?: unknown) =>
     server.call(method, path, sent, 'gen3d_0123456789012345678901234567890123456789');
-  const { job_id } = CreateJobResponse.parse((await call('POST', '/v1/jobs', body)).body);
-  const task = await until(async () => {
-    const read = Task.parse((await call('GET', `/v1/jobs/${job_id}`)).body);
-    return read.finished_at !== null && read;
-  }, 50_000);
+  const job_id = await createJob(call, body);
+  const task = await finishedJob(call, job_id);
   expect(task.status).toBe('SUCCEEDED');
   expect(Date.parse(task.finished_at!)).toBeGreaterThanOrEqual(Date.parse(task.created_at));
   expect(Math.abs(Date.parse(task.finished_at!) - Date.now())).toBeLessThan(hourMs / 2);

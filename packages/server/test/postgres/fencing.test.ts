@@ -9,9 +9,9 @@ import { afterAll, expect, test } from 'vitest';
 import { readModel } from '../../../convert/src/model-parts.js';
 import { S3AssetStore } from '../../src/cluster/s3/s3-asset-store.js';
 import type { JobRow } from '../../src/data/db/tables.js';
-import { asDataUri, ballPhoto } from '../ball-photo.js';
+import { ballPhoto } from '../ball-photo.js';
 import { type ServerProcess, spawnServer } from '../faults/server-process.js';
-import { type AtEnd, assetFiles, temporaryFolder, until } from '../kit.js';
+import { type AtEnd, assetFiles, imageJob, temporaryFolder, until } from '../kit.js';
 import { openDatabase } from '../open-database.js';
 import { FaultyProxy } from '../s3/faulty-proxy.js';
 import { bucketName, keysIn, sharedS3 } from '../s3/kit.js';
@@ -24,7 +24,7 @@ afterAll(async () => {
 const atEnd = (end: () => void | Promise<void>) => void cleanups.push(end);
 
 const s3 = sharedS3();
-const photoJob = { type: 'image-to-3d', input: { image_urls: [asDataUri(ballPhoto())] } };
+const photoJob = imageJob(ballPhoto());
 const lostTheLease = 'lost the lease of the job';
 
 /** A server with one runner, as on a machine with its own network. */

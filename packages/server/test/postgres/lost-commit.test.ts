@@ -7,8 +7,16 @@ import { join } from 'node:path';
 import { CreateJobResponse, Task } from '@gen3d/schema';
 import { expect, onTestFinished, test } from 'vitest';
 import { asDataUri, ballPhoto } from '../ball-photo.js';
-import { newInstallation, startServer, temporaryFolder, until } from '../kit.js';
-import { openDatabase } from '../open-database.js';
+import {
+  createJob,
+  databaseOf,
+  finishedJob,
+  imageJob,
+  newInstallation,
+  startServer,
+  temporaryFolder,
+  until,
+} from '../kit.js';
 
 test('a job whose COMMIT succeeded without a response keeps its image, and its idempotency key returns it', async () => {
   const { database } = await newInstallation();
@@ -37,13 +45,9 @@ test('a job whose COMMIT succeeded without a response keeps its image, and its i
   const second = await server.call('POST', '/v1/jobs', body);
   expect(second.status).toBe(202);
   const { job_id: id } = CreateJobResponse.parse(second.body);
-  const task = await until(async () => {
-    const now = Task.parse((await server.call('GET', `/v1/jobs/${id}`)).body);
-    return now.finished_at !== null && now;
-  }, 100_000);
+  const task = await finishedJob(server.call, id);
   expect(task.status).toBe('SUCCEEDED');
-  const db = openDatabase(database);
-  onTestFinished(() => db.destroy());
+  const db = databaseOf(database);
   const jobs = await db.selectFrom('jobs').select(['id', 'attempt']).execute();
   expect(jobs).toEqual([{ id, attempt: 1 }]);
   await until(async () => !existsSync(join(dataDir, 'inputs', `${id}.front`)));
@@ -60,15 +64,14 @@ test('a claim whose response is lost costs no attempt, and the job does not wait
     leaseSeconds: 600,
   });
   proxy.loseNext();
-  const body = { type: 'image-to-3d', input: { image_urls: [asDataUri(ballPhoto())] } };
-  const { job_id: id } = CreateJobResponse.parse((await server.call('POST', '/v1/jobs', body)).body);
+  const body = imageJob(ballPhoto());
+  const id = await createJob(server.call, body);
   await until(async () => proxy.lost());
   await until(
     async () => Task.parse((await server.call('GET', `/v1/jobs/${id}`)).body).status === 'SUCCEEDED',
     100_000,
   );
-  const db = openDatabase(database);
-  onTestFinished(() => db.destroy());
+  const db = databaseOf(database);
   expect(await db.selectFrom('jobs').select(['attempt', 'taken_over']).execute()).toEqual([
     { attempt: 1, taken_over: 0 },
   ]);

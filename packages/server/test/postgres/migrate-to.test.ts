@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { CreateJobResponse, ListJobsResponse } from '@gen3d/schema';
+import { ListJobsResponse } from '@gen3d/schema';
 import { sql } from 'kysely';
 import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
@@ -14,12 +14,13 @@ import { sharedKeys } from '../../src/cluster/postgres/shared-keys.js';
 import { withSharedTables } from '../../src/cluster/postgres/shared-tables.js';
 import { loadConfig } from '../../src/config.js';
 import { DashboardTokens } from '../../src/data/accounts/dashboard-tokens.js';
+import { charge } from '../../src/data/accounts/ledger.js';
 import type { Db } from '../../src/data/db/database.js';
 import { migrate } from '../../src/data/db/open.js';
 import { Endpoints, SecretBox } from '../../src/data/webhooks/endpoints.js';
 import { migrateTo, openAdmin } from '../../src/index.js';
 import { photoJob } from '../contract/kit.js';
-import { newAccount, newPostgresDatabase, temporaryFolder, until } from '../kit.js';
+import { createJob, newAccount, newPostgresDatabase, temporaryFolder, until } from '../kit.js';
 import { openDatabase } from '../open-database.js';
 import { databaseAt, serveFrom } from './sqlite-installation.js';
 
@@ -41,62 +42,30 @@ async function addJobs(dataDir: string, account: string, count: number): Promise
   const db = openDatabase(sqliteOf(dataDir));
   await db.transaction().execute(async (trx) => {
     for (let i = 0; i < count; i++) {
-      const id = newUlid();
+      const [id, event_id, created_at] = [newUlid(), newUlid(), Date.now()];
       const charged = i % 2 === 0;
+      const state = charged ? { status: 'SUCCEEDED', progress: 100 } : { status: 'PENDING', progress: 0 };
+      const job = {
+        ...{ id, account_id: account, type: 'image-to-3d', created_at, attempt: 1, prepared: 0, ...state },
+        idempotency_key: i % 3 === 0 ? `order "${i}" \u0000 \u{1f6f4}` : null,
+        image_urls: JSON.stringify({ front: 'https://example.com/photo.jpg' }),
+        model_key: charged ? `${id}/abc/model.glb` : null,
+        thumbnail_key: charged ? `${id}/abc/thumbnail.jpg` : null,
+        finished_at: charged ? created_at : null,
+      };
       await trx
         .insertInto('jobs')
-        .values({
-          id,
-          account_id: account,
-          type: 'image-to-3d',
-          idempotency_key: i % 3 === 0 ? `order "${i}" \u0000 \u{1f6f4}` : null,
-          image_urls: JSON.stringify({ front: 'https://example.com/photo.jpg' }),
-          status: charged ? 'SUCCEEDED' : 'PENDING',
-          progress: charged ? 100 : 0,
-          error_code: null,
-          error_message: null,
-          model_key: charged ? `${id}/abc/model.glb` : null,
-          thumbnail_key: charged ? `${id}/abc/thumbnail.jpg` : null,
-          created_at: Date.now(),
-          finished_at: charged ? Date.now() : null,
-          attempt: 1,
-          lease_token: null,
-          lease_expires_at: null,
-          runner: null,
-          prepared: 0,
-        } as never)
+        .values(job as never)
         .execute();
-      const event_id = newUlid();
+      const event = { event_id, account_id: account, event: 'task.updated', job_id: id, created_at, ...state };
       await trx
         .insertInto('events')
-        .values({
-          event_id,
-          account_id: account,
-          event: 'task.updated',
-          job_id: id,
-          status: charged ? 'SUCCEEDED' : 'PENDING',
-          progress: 0,
-          created_at: Date.now(),
-        })
+        .values(event as never)
         .execute();
-      await trx
-        .insertInto('deliveries')
-        .values({ event_id, account_id: account, due_at: Number.MAX_SAFE_INTEGER })
-        .execute();
-      if (!charged) continue;
-      await trx
-        .insertInto('ledger')
-        .values({
-          id: newUlid(),
-          account_id: account,
-          amount_microusd: -7,
-          kind: 'charge',
-          job_id: id,
-          instance: 'cpu',
-          inference_ms: 1234,
-          created_at: Date.now(),
-        })
-        .execute();
+      const due_at = Number.MAX_SAFE_INTEGER;
+      await trx.insertInto('deliveries').values({ event_id, account_id: account, due_at }).execute();
+      const made = { accountId: account, jobId: id, price: 7, instance: 'cpu', inferenceMs: 1_234 };
+      if (charged) await charge(trx, made, created_at);
     }
   });
   await db.destroy();
@@ -128,7 +97,7 @@ test('a server on PostgreSQL continues where the server on SQLite stopped', asyn
   const assetsUrl = 'https://models.example.com';
   const before = await serveFrom({ dataDir, database: 'sqlite', assetsUrl }, apiKey);
   const order = photoJob({ idempotency_key: 'order-1' });
-  const { job_id } = CreateJobResponse.parse((await before.call('POST', '/v1/jobs', order)).body);
+  const job_id = await createJob(before.call, order);
   const firstPage = ListJobsResponse.parse((await before.call('GET', '/v1/jobs?limit=10')).body);
   const seen = async (server: typeof before) => [
     (await server.call('GET', '/v1/balance')).body,
@@ -325,12 +294,4 @@ test('with GEN3D_SERVER_KEY, the database does not store the key, and the key mu
   await expect(serveFrom({ dataDir, database })).rejects.toThrow(/was set up with GEN3D_SERVER_KEY/);
   const server = await serveFrom({ dataDir, database, serverKey }, apiKey);
   expect((await server.call('GET', '/v1/balance')).status).toBe(200);
-});
-
-test('the message about an unreachable PostgreSQL does not contain its password', async () => {
-  const { dataDir } = await installation();
-  const refused = move(dataDir, 'postgres://gen3d:s3cret@127.0.0.1:1/gen3d');
-  await expect(refused).rejects.toThrow(
-    /^Cannot use postgres:\/\/gen3d@127\.0\.0\.1:1\/gen3d\. .*ECONNREFUSED.*run this command again/,
-  );
 });

@@ -11,8 +11,7 @@ import { FolderInputStore } from '../../src/data/inputs/folder-store.js';
 import { packPixels } from '../../src/data/inputs/stored-image.js';
 import type { ModelMaker } from '../../src/work/runner/runner-protocol.js';
 import { ballPixels } from '../ball-photo.js';
-import { newAccount, newJob, startServer, temporaryFolder, until } from '../kit.js';
-import { openDatabase } from '../open-database.js';
+import { databaseOf, newAccount, newJob, startServer, temporaryFolder, until } from '../kit.js';
 import { inProcess, readyRunner, testWorker } from '../worker-kit.js';
 import { startCluster } from './cluster.js';
 
@@ -101,8 +100,7 @@ test('a PostgreSQL that does not respond does not delay the shutdown', async () 
 test('a job whose inference ends while PostgreSQL is unavailable is finished afterwards, in its first attempt, and charged once', async () => {
   const cluster = await startCluster();
   onTestFinished(() => cluster.remove());
-  const db = openDatabase(cluster.url);
-  onTestFinished(() => db.destroy());
+  const db = databaseOf(cluster.url);
   await migrate(db);
   const engine = await EnginePool.open({ bundle: 'inflate', matte: 'isnet', device: 'cpu', modelDirs: [] });
   onTestFinished(() => engine.close());

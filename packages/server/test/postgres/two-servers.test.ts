@@ -18,10 +18,12 @@ import { openAdmin, worker } from '../../src/index.js';
 import { photoJob } from '../contract/kit.js';
 import {
   callServer,
+  databaseOf,
   eventsOf,
   newAccount,
   newInstallation,
   newJob,
+  newKey,
   newPostgresDatabase,
   silent,
   smallModels,
@@ -211,8 +213,7 @@ describe('when two processes write one job', () => {
 
 test('a cancellation on the command line is announced to the machines', async () => {
   const database = await newPostgresDatabase();
-  const db = openDatabase(database);
-  onTestFinished(() => db.destroy());
+  const db = databaseOf(database);
   const id = await newJob(db, await newAccount(db));
   let heard = 0;
   onTestFinished(
@@ -231,11 +232,9 @@ test('a cancellation on the command line is announced to the machines', async ()
 test('the deletions of an account use one connection, while another account deletes a job', async () => {
   const database = await newPostgresDatabase();
   const server = await startServer({ database, workers: 0 });
-  const db = openDatabase(database);
-  onTestFinished(() => db.destroy());
+  const db = databaseOf(database);
   const admin = await openAdmin(server.config);
-  const { account_id } = await admin.createAccount('other', 10);
-  const { api_key: otherKey } = await admin.createKey(account_id);
+  const { api_key: otherKey } = await newKey(admin, 'other');
   await admin.close();
   const create = async (key: string) =>
     CreateJobResponse.parse((await server.call('POST', '/v1/jobs', photoJob(), key)).body).job_id;

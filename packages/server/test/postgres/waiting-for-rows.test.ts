@@ -1,9 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { sql } from 'kysely';
-import { expect, onTestFinished, test } from 'vitest';
-import { openAdmin } from '../../src/index.js';
-import { type ApiResponse, createJob, imageJob, startServer } from '../kit.js';
-import { openDatabase } from '../open-database.js';
+import { expect, test } from 'vitest';
+import { type ApiResponse, adminOf, createJob, databaseOf, imageJob, startServer } from '../kit.js';
 
 /** More than the server's connections to the database. */
 const requests = 20;
@@ -13,15 +11,13 @@ test.each<[string, (id: string) => [path: string, body?: unknown]]>([
   ['create', () => ['/v1/jobs', imageJob('https://example.com/photo.jpg')]],
 ])('requests to %s a job that wait for a row leave connections for other accounts', async (_, requestOf) => {
   const server = await startServer();
-  const admin = await openAdmin(server.config);
-  onTestFinished(() => admin.close());
+  const admin = await adminOf(server);
   const { account_id } = await admin.createAccount('other', 10);
   const { api_key } = await admin.createKey(account_id);
   const id = await createJob(server.call, imageJob('https://example.com/photo.jpg'));
   const [path, body] = requestOf(id);
 
-  const db = openDatabase(server.config.database);
-  onTestFinished(() => db.destroy());
+  const db = databaseOf(server.config.database);
   const waiting = await db.transaction().execute(async (trx) => {
     await sql`select * from jobs join accounts on accounts.id = account_id where jobs.id = ${id} for update`.execute(
       trx,

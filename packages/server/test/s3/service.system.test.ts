@@ -4,20 +4,30 @@ import { request } from 'node:http';
 import { join } from 'node:path';
 import { CreateJobResponse, publicTestKey, Task } from '@gen3d/schema';
 import pino from 'pino';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { newUlid } from '../../src/base/ids.js';
 import { S3AssetStore } from '../../src/cluster/s3/s3-asset-store.js';
-import { dataDirOf } from '../../src/data/installation/data-dir.js';
 import { ballPhoto } from '../ball-photo.js';
 import { refused } from '../contract/kit.js';
-import { assetFiles, imageJob, newInstallation, silent, site, startServer, type TestServer, until } from '../kit.js';
-import { openDatabase } from '../open-database.js';
+import {
+  assetFiles,
+  createJob,
+  databaseOf,
+  finishedJob,
+  imageJob,
+  newInstallation,
+  silent,
+  site,
+  startServer,
+  type TestServer,
+  until,
+} from '../kit.js';
 import { bucketName, keysIn, sharedS3 } from './kit.js';
 
 const s3 = sharedS3();
 const withRunner = { workers: 1 };
 const photo = imageJob(ballPhoto(), { back: ballPhoto() });
-const photoAtUrl = { type: 'image-to-3d', input: { image_urls: ['https://example.com/photo.jpg'] } };
+const photoAtUrl = imageJob('https://example.com/photo.jpg');
 
 async function withBucket(settings: Record<string, unknown> = {}, log: pino.Logger = silent) {
   const installation = await newInstallation();
@@ -25,22 +35,12 @@ async function withBucket(settings: Record<string, unknown> = {}, log: pino.Logg
   const assets = `s3://${bucketName}/${prefix}`;
   const all = { ...installation, assets, s3Endpoint: s3.endpoint(), noTestKey: true, ...settings };
   const server = await startServer(all, { log });
-  const db = openDatabase(dataDirOf({ ...installation, assets }).database);
-  onTestFinished(() => db.destroy());
+  const db = databaseOf(installation);
   return { server, bucket, url, db };
 }
 
-async function create(server: TestServer, body: unknown = photo): Promise<string> {
-  const answer = await server.call('POST', '/v1/jobs', body);
-  expect(answer.status).toBe(202);
-  return CreateJobResponse.parse(answer.body).job_id;
-}
-
-const finished = (server: TestServer, id: string) =>
-  until(async () => {
-    const task = Task.parse((await server.call('GET', `/v1/jobs/${id}`)).body);
-    return task.finished_at !== null && task;
-  }, 50_000);
+const create = (server: TestServer, body: unknown = photo) => createJob(server.call, body);
+const finished = (server: TestServer, id: string) => finishedJob(server.call, id);
 
 test('an image becomes a GLB at the URL of the bucket; the image is deleted, and neither was on the disk', async () => {
   const { server, bucket, db } = await withBucket(withRunner);

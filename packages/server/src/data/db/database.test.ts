@@ -1,8 +1,9 @@
 // Tests the promises of `DatabaseKind` on every kind: the Vitest project `postgres` runs this file, too.
 import { join } from 'node:path';
 import { sql } from 'kysely';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import {
+  databaseOf,
   newAccount,
   newPostgresDatabase,
   onPostgres,
@@ -10,7 +11,6 @@ import {
   temporaryFolder,
   until,
 } from '../../../test/kit.js';
-import { openDatabase } from '../../../test/open-database.js';
 import { type Db, kindOf } from './database.js';
 import { migrate } from './open.js';
 import { after, currentTime, readTime } from './time.js';
@@ -20,8 +20,7 @@ import { forUpdate, transaction } from './transaction.js';
 async function sharedDatabase(): Promise<{ location: string; open: () => Db }> {
   const location = onPostgres ? await newPostgresDatabase() : join(temporaryFolder(), 'gen3d.sqlite');
   const open = () => {
-    const db = openDatabase(location);
-    onTestFinished(() => db.destroy());
+    const db = databaseOf(location);
     return db;
   };
   if (!onPostgres) await migrate(open());

@@ -32,13 +32,6 @@ async function expireAttempt(db: Db, runner: string): Promise<void> {
 }
 
 describe('a claim', () => {
-  test('takes the oldest job first, until none are left', async () => {
-    const { db, ids } = await withJobs(2);
-    expect((await claim(db, by('a', 0)))?.id).toBe(ids[0]);
-    expect((await claim(db, by('a', 0)))?.id).toBe(ids[1]);
-    expect(await claim(db, by('a', 0))).toBeUndefined();
-  });
-
   test('keeps a job from other runners until its lease has expired', async () => {
     const { db, ids } = await withJobs(1);
     expect(await claim(db, by('a', 0))).toMatchObject({ id: ids[0], attempt: 1 });
@@ -94,14 +87,6 @@ describe('a claim', () => {
     await claim(db, by('a', 0));
     const last = await newJob(db, account);
     expect(await firstInQueue(db, 10)).toEqual([ofOther, second, last]);
-  });
-
-  test('is refused after three attempts', async () => {
-    const { db } = await withJobs(1);
-    for (const attempt of [1, 2, 3]) {
-      expect(await claim(db, by('a', attempt * leaseMs))).toMatchObject({ attempt });
-    }
-    expect(await claim(db, by('a', 4 * leaseMs))).toBeUndefined();
   });
 });
 
@@ -262,15 +247,6 @@ describe('a lease', () => {
     const to = { status: 'IN_PROGRESS', progress: 50 } as const;
     await expect(advance(db, late.lease, to, leaseMs)).rejects.toThrow(LeaseLostError);
     await advance(db, present.lease, to, leaseMs);
-  });
-
-  test('that is released does not count as an attempt', async () => {
-    const { db } = await withJobs(1);
-    for (let i = 0; i < 5; i++) {
-      const job = (await claim(db, by('a', 0)))!;
-      expect(job.attempt).toBe(1);
-      await release(db, job.lease);
-    }
   });
 
   test('of a failed attempt ends, and counts', async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { eventsOf, newAccount, newJob, temporaryDatabase, withEndpoint } from '../../../test/kit.js';
 import { toMicroUsd } from '../../base/money.js';
-import { balanceOf } from '../accounts/ledger.js';
+import { balanceOf, charge } from '../accounts/ledger.js';
 import type { Db } from '../db/database.js';
 import { claim, claimForPreparation, renew } from './claim.js';
 import { JobFailure } from './failures.js';
@@ -109,19 +109,6 @@ describe('a job', () => {
     ]);
   });
 
-  test('that succeeded has its assets, a finish time and no lease', async () => {
-    const { db, id } = await setUp();
-    await succeed(db, await infer(db), success, 123);
-    expect(await jobOf(db, id)).toMatchObject({
-      status: 'SUCCEEDED',
-      progress: 100,
-      model_key: success.modelKey,
-      thumbnail_key: success.thumbnailKey,
-      finished_at: 123,
-      lease_token: null,
-    });
-  });
-
   test('that succeeded is charged its inference seconds at the rate, once', async () => {
     const { db, account } = await setUp();
     const lease = await infer(db);
@@ -157,19 +144,7 @@ describe('a job', () => {
   test('is not finished if charging it fails', async () => {
     const { db, account, id } = await setUp();
     const lease = await infer(db);
-    await db
-      .insertInto('ledger')
-      .values({
-        id: 'earlier',
-        account_id: account,
-        amount_microusd: -1,
-        kind: 'charge',
-        job_id: id,
-        instance: null,
-        inference_ms: null,
-        created_at: 0,
-      })
-      .execute();
+    await charge(db, { accountId: account, jobId: id, price: 1, instance: 'cpu', inferenceMs: 1 }, 0);
     await expect(succeed(db, lease, success, 0)).rejects.toThrow(/unique/i);
     expect(await jobOf(db, id)).toMatchObject({ status: 'IN_PROGRESS', progress: 30 });
     expect(await eventsOf(db, account)).toHaveLength(1);
@@ -202,6 +177,7 @@ describe('an attempt that fails unexpectedly', () => {
   test('fails the job once the lease of the third attempt has expired', async () => {
     const { db, account, id } = await setUp();
     for (const attempt of [0, 1, 2]) await claimed(db, attempt * leaseMs);
+    expect(await claim(db, { runner: 'a', now: 3 * leaseMs, leaseMs })).toBeUndefined();
     expect(await reap(db, 3 * leaseMs - 1)).toBe(0);
     expect(await reap(db, 3 * leaseMs)).toBe(1);
     expect(await reap(db, 3 * leaseMs)).toBe(0);

@@ -182,22 +182,6 @@ describe('a delivery', () => {
     expect((await deadLetter(db)).failure).toContain('not a public address');
     expect(received).toEqual([]);
   });
-
-  test('waits until it is due', async () => {
-    const { db, endpoints, delivery, account } = await setUp();
-    let receivedAt = 0;
-    const { received, url } = await receiver((response) => {
-      receivedAt = Date.now();
-      response.end();
-    });
-    await endpoints.put(account, url, 0);
-    const recordedAt = Date.now();
-    await recordPing(db, account, 1_000, recordedAt);
-    delivery.start();
-    await nothingWaits(db);
-    expect(received).toHaveLength(1);
-    expect(receivedAt - recordedAt).toBeGreaterThanOrEqual(1_000);
-  });
 });
 
 describe('the events of a job', () => {
