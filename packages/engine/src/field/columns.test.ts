@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { distanceInside } from '../base/convex-hull.js';
 import { columnsField, predictionOf } from './columns.js';
 import type { ColumnsManifest } from './columns-prediction.js';
-import { axesAt, type Cuboid, densityOf, outlineOf } from './cuboid.js';
+import { axesAt, type Cuboid, densityOf, outlineOf } from './solids/cuboid/cuboid.js';
 
 const fieldOf = (...of: Parameters<typeof predictionOf>) => columnsField(predictionOf(...of));
 

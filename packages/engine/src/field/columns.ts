@@ -7,13 +7,12 @@ import { openEncoder, type Session } from '../network/session.js';
 import { matteChannel, toInput } from '../photo/frame.js';
 import { bilateralFilter } from './bilateral-filter.js';
 import type { ColumnsDecoder, ColumnsManifest, ColumnsPrediction } from './columns-prediction.js';
-import { completeCuboid } from './complete-cuboid.js';
 import type { DecoderKind } from './decoder-kind.js';
 import { type DensityField, learnedElevation } from './density-field.js';
 import { signedDistance } from './distance-transform.js';
 import { sampleFront, upsampleInside, withoutRamps } from './front-depth.js';
-import { completeRevolution } from './revolution/complete-revolution.js';
-import { type Completed, type Density, see, type View } from './solid.js';
+import { findSolid } from './solids/find-solid.js';
+import { type Density, frontOf, type Outline } from './solids/solid.js';
 import { widenThinParts } from './thin-parts.js';
 
 /**
@@ -112,13 +111,13 @@ function predictedDensity(
   front: Float32Array,
   occupancy: Float32Array,
   size: number,
-  view: View,
+  outline: Outline,
 ): Density {
   const count = size * size;
   return (x, y, z) => {
-    const k = 1 / frameScale(view.camera, z);
+    const k = 1 / frameScale(outline.camera, z);
     const [u, v] = [x * k, -y * k];
-    const silhouette = view.outline(u, v);
+    const silhouette = outline.densityAt(u, v);
     if (silhouette <= -3) return -3;
     const behind = ((-z / (halfWidth * halfDepth) - sampleFront(front, outlineSize, u, v)) * steps) / 2;
     const step = clamp(behind, 0, steps - 1);
@@ -159,30 +158,33 @@ export function columnsField(prediction: ColumnsPrediction): DensityField {
   const { manifest, size, coarseMatte, frontDepth, front, occupancy, backColor, elevationRadians } = prediction;
   const { decoder, threshold } = manifest;
   const { distance } = manifest.camera;
-  const inside = (outline: Float32Array) => (u: number, v: number) =>
-    (sampleSquare(outline, outlineSize, u, v) * 2) / outlineSize;
+  const inside = (distances: Float32Array) => (u: number, v: number) =>
+    (sampleSquare(distances, outlineSize, u, v) * 2) / outlineSize;
   const insideWidened = inside(prediction.widened);
-  const view: View = {
+  const outline: Outline = {
     camera: { distance, halfTangent: decoder.halfWidth / distance },
     // About the slope of the network's own occupancy across an edge: one logit per pixel of the network.
-    outline: (u, v) => clamp((insideWidened(u, v) * size) / 2, -3, 3),
+    densityAt: (u, v) => clamp((insideWidened(u, v) * size) / 2, -3, 3),
     // Solids are fitted to this outline. A wire that was widened would make a crate below it too tall.
     distanceInside: inside(prediction.photographed),
   };
-  const predicted = predictedDensity(decoder, front, occupancy, size, view);
+  const predicted = predictedDensity(decoder, front, occupancy, size, outline);
   const { near, far } = depthRange(frontDepth, occupancy, coarseMatte, size, decoder.steps);
   const halfDepth = decoder.halfWidth * decoder.halfDepth;
   const [zMax, zMin] = [-near * halfDepth, -far * halfDepth];
   const [uMax, vMax] = reachOf(coarseMatte, size);
-  const widest = frameScale(view.camera, zMin);
+  const widest = frameScale(outline.camera, zMin);
   const bounds: Box = {
     min: [-uMax * widest, -vMax * widest, zMin],
     max: [uMax * widest, vMax * widest, zMax],
   };
-  const completed = elevationRadians === undefined ? undefined : complete(predicted, view, bounds, elevationRadians);
-  const shape = completed ?? {
+  const solid =
+    elevationRadians === undefined
+      ? undefined
+      : findSolid(outline, frontOf(predicted, outline, bounds, elevationRadians));
+  const shape = solid ?? {
     density: predicted,
-    camera: view.camera,
+    camera: outline.camera,
     bounds,
     elevation: elevationRadians === undefined ? undefined : learnedElevation(elevationRadians),
   };
@@ -191,7 +193,7 @@ export function columnsField(prediction: ColumnsPrediction): DensityField {
     camera: shape.camera,
     elevation: shape.elevation,
     projects: false,
-    bumpyBehind: !completed,
+    bumpyBehind: !solid,
     bounds: shape.bounds,
     async evaluate(points, values) {
       for (let i = 0, p = 0; i < values.length; i++, p += 3) {
@@ -210,15 +212,6 @@ export function columnsField(prediction: ColumnsPrediction): DensityField {
       },
     }),
   };
-}
-
-/** Completes the far side, if the object is a cuboid or a solid of revolution. */
-function complete(density: Density, view: View, bounds: Box, elevationRadians: number): Completed | undefined {
-  const seen = see(density, view, bounds);
-  return (
-    completeRevolution(density, view, seen, bounds, elevationRadians) ??
-    completeCuboid(density, view, seen, bounds, elevationRadians)
-  );
 }
 
 /** Reverses each row of each [size·size] channel. */

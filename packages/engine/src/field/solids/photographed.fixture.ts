@@ -1,8 +1,8 @@
-import type { Box } from '../base/box.js';
-import { type Camera, frameScale } from '../base/camera.js';
-import { sampleSquare } from '../base/interpolation.js';
-import { signedDistance } from './distance-transform.js';
-import type { Density, View } from './solid.js';
+import type { Box } from '../../base/box.js';
+import { type Camera, frameScale } from '../../base/camera.js';
+import { sampleSquare } from '../../base/interpolation.js';
+import { signedDistance } from '../distance-transform.js';
+import type { Density, Outline } from './solid.js';
 
 export const bounds: Box = { min: [-0.7, -0.7, -0.8], max: [0.7, 0.7, 0.8] };
 
@@ -14,7 +14,7 @@ export const assumed: Camera = { distance: 2.1, halfTangent: 0.29 };
  *
  * @param truth in the space of `camera`
  */
-export function photographed(truth: Density, camera: Camera = assumed): { density: Density; view: View } {
+export function photographed(truth: Density, camera: Camera = assumed): { density: Density; outline: Outline } {
   const along = (u: number, v: number, z: number) => {
     const scale = frameScale(camera, z);
     return truth(u * scale, -v * scale, z);
@@ -32,6 +32,6 @@ export function photographed(truth: Density, camera: Camera = assumed): { densit
       const scale = 1 / ((assumed.distance - z) * assumed.halfTangent);
       return along(x * scale, -y * scale, z);
     },
-    view: { camera: assumed, outline: (u, v) => distanceInside(u, v) * 32, distanceInside },
+    outline: { camera: assumed, densityAt: (u, v) => distanceInside(u, v) * 32, distanceInside },
   };
 }

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import type { Camera } from '../base/camera.js';
-import { completeCuboid } from './complete-cuboid.js';
-import { assumed, bounds, photographed } from './photographed.fixture.js';
-import { type Density, see } from './solid.js';
+import type { Camera } from '../../../base/camera.js';
+import { assumed, bounds, photographed } from '../photographed.fixture.js';
+import { type Density, frontOf } from '../solid.js';
+import { findCuboid } from './find-cuboid.js';
 
 const slope = 50;
 const [yaw, elevation] = [0.5, 0.35];
@@ -36,16 +36,16 @@ const hollow =
     Math.min(density(x, y, z), -density(x, y, z + 0.15));
 
 const complete = (own: Density, camera = assumed, predict: (density: Density) => Density = hollow) => {
-  const { density, view } = photographed(seen(own), camera);
+  const { density, outline } = photographed(seen(own), camera);
   const predicted = predict(density);
-  return completeCuboid(predicted, view, see(predicted, view, bounds), bounds, elevation);
+  return findCuboid(outline, frontOf(predicted, outline, bounds, elevation));
 };
 
 describe('a box', () => {
-  const { density, view } = photographed(seen(box));
+  const { density, outline } = photographed(seen(box));
   const predicted = hollow(density);
-  const pixels = see(predicted, view, bounds);
-  const completed = completeCuboid(predicted, view, pixels, bounds, elevation)!;
+  const front = frontOf(predicted, outline, bounds, elevation);
+  const completed = findCuboid(outline, front)!;
 
   test('gets its far side from its outline', () => {
     for (const sides of [
@@ -78,7 +78,7 @@ describe('a box', () => {
   });
 
   test('shows from how far above it was photographed', () => {
-    const misled = completeCuboid(predicted, view, pixels, bounds, elevation - 0.1)!;
+    const misled = findCuboid(outline, { ...front, elevationRadians: elevation - 0.1 })!;
     expect(misled.elevation.spreadRadians).toBe(0);
     expect(misled.elevation.radians).toBeCloseTo(elevation, 1);
   });

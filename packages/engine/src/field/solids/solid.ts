@@ -1,31 +1,41 @@
-import type { Box } from '../base/box.js';
-import { type Camera, frameScale } from '../base/camera.js';
-import { clamp, sampleSquare } from '../base/interpolation.js';
-import type { Elevation } from './density-field.js';
-import { signedDistance } from './distance-transform.js';
+import type { Box } from '../../base/box.js';
+import { type Camera, frameScale } from '../../base/camera.js';
+import { clamp, sampleSquare } from '../../base/interpolation.js';
+import type { Elevation } from '../density-field.js';
+import { signedDistance } from '../distance-transform.js';
 
 /** A density at a point in the photo camera's space, positive inside. */
 export type Density = (x: number, y: number, z: number) => number;
 
-/** The photo as its camera sees it. */
-export interface View {
+/** The photo's outline, as its camera sees it. Positions are from -1 (left or top edge of the frame) to 1. */
+export interface Outline {
   readonly camera: Camera;
-  /**
-   * Returns the density of the outline alone, with thin parts widened, at a position from -1 (left or top edge of the
-   * frame) to 1.
-   */
-  readonly outline: (u: number, v: number) => number;
+  /** Returns the density of the outline alone, with thin parts widened. */
+  readonly densityAt: (u: number, v: number) => number;
   /** How far a position is inside the photo's own outline, in the same units; negative outside. */
   readonly distanceInside: (u: number, v: number) => number;
 }
 
-/** The field of a completed solid, in the space of `camera` instead of that of the network's camera. */
-export interface Completed {
+/** What the network predicts, in the space of the outline's camera. */
+export interface Front {
+  /** Of the whole object. Negative outside the bounds. */
+  readonly density: Density;
+  readonly bounds: Box;
+  /** By how much the camera looked down. */
+  readonly elevationRadians: number;
+  readonly seen: Seen;
+}
+
+/** A solid that replaces the prediction, in the space of `camera` instead of that of the network's camera. */
+export interface Solid {
   readonly density: Density;
   readonly camera: Camera;
   readonly bounds: Box;
   readonly elevation: Elevation;
 }
+
+/** Finds a solid of one kind that explains the outline and the front. Undefined for objects of other kinds. */
+export type FindSolid = (outline: Outline, front: Front) => Solid | undefined;
 
 /** Pixels across the frame at which a solid is compared with the photo. */
 export const seenSize = 64;
@@ -47,20 +57,20 @@ export interface Seen {
   readonly back: Float64Array;
 }
 
-/** @param bounds the density is negative outside */
-export function see(density: Density, view: View, { min, max }: Box): Seen {
+export function frontOf(density: Density, outline: Outline, bounds: Box, elevationRadians: number): Front {
+  const { min, max } = bounds;
   const pixels: { pixel: number; u: number; v: number; coverage: number; front: number; back: number }[] = [];
   const samples = 96;
   const step = (max[2] - min[2]) / samples;
   for (let pixel = 0; pixel < seenSize * seenSize; pixel++) {
     const [u, v] = positionOf(pixel);
-    const coverage = coverageAt(view.distanceInside(u, v));
+    const coverage = coverageAt(outline.distanceInside(u, v));
     if (coverage === 0) continue;
     let [front, back] = [NaN, NaN];
     let before = -1;
     for (let i = 0; i <= samples; i++) {
       const z = max[2] - i * step;
-      const scale = frameScale(view.camera, z);
+      const scale = frameScale(outline.camera, z);
       const value = density(u * scale, -v * scale, z);
       if (before <= 0 && value > 0 && Number.isNaN(front)) front = z + (step * value) / (value - before);
       if (before > 0 && value <= 0) back = z + (step * -value) / (before - value);
@@ -69,11 +79,12 @@ export function see(density: Density, view: View, { min, max }: Box): Seen {
     pixels.push({ pixel, u, v, coverage, front, back: before > 0 ? min[2] : back });
   }
   const list = (key: keyof (typeof pixels)[number]) => Float64Array.from(pixels, (seen) => seen[key]);
-  return {
+  const seen = {
     ...{ pixel: list('pixel'), u: list('u'), v: list('v'), front: list('front'), back: list('back') },
     coverage: list('coverage'),
     totalCoverage: pixels.reduce((sum, { coverage }) => sum + coverage, 0),
   };
+  return { density, bounds, elevationRadians, seen };
 }
 
 /** The middle of a pixel in the frame. */
@@ -103,16 +114,14 @@ const [minPartPixels, jointPixels] = [1.5, 1.5];
  *
  * @param solid in the space of `camera`
  * @param margin how far the solid may stand out of the photo's outline, in pixels of the network
- * @param density of the whole object, in the space of the view's camera
  * @param insideSolid returns how far inside the solid's outline a position is, in units of the frame
  */
 export function withParts(
   solid: Density,
   camera: Camera,
   margin: number,
-  density: Density,
-  view: View,
-  { pixel, u, v, coverage }: Seen,
+  outline: Outline,
+  { density, seen: { pixel, u, v, coverage } }: Front,
   insideSolid: (u: number, v: number) => number,
 ): Density {
   const mask = new Float32Array(seenSize * seenSize);
@@ -124,13 +133,13 @@ export function withParts(
   return (x, y, z) => {
     const k = 1 / frameScale(camera, z);
     const [u, v] = [x * k, -y * k];
-    const own = Math.min(solid(x, y, z), margin + view.outline(u, v));
+    const own = Math.min(solid(x, y, z), margin + outline.densityAt(u, v));
     if (!parts) return clamp(own, -3, 3);
     const nearPart = sampleSquare(parts, seenSize, u, v) + minPartPixels + jointPixels;
     const joint = 1.5 * Math.min(nearPart, jointPixels - toPixels * insideSolid(u, v));
     if (joint <= -3) return clamp(own, -3, 3);
-    // The same pixel and depth, in the space of the view's camera.
-    const scale = frameScale(view.camera, z);
+    // The same pixel and depth, in the space of the outline's camera.
+    const scale = frameScale(outline.camera, z);
     return clamp(Math.max(own, Math.min(density(u * scale, -v * scale, z), joint)), -3, 3);
   };
 }

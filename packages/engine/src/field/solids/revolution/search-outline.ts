@@ -1,5 +1,4 @@
-import type { Box } from '../../base/box.js';
-import type { Density, Seen, View } from '../solid.js';
+import type { Front, Outline } from '../solid.js';
 import { atFront, type Fit } from './fit.js';
 import { hollowOf } from './hollow.js';
 import { final, largestInside, type Resolution, searched, type Top, widened, withFlatEnds } from './inside-outline.js';
@@ -20,7 +19,7 @@ const maxEdge = 0.08;
 /** The maximum `error` of the first candidate: twice that of the best one. With more, no other candidate is tried. */
 const maxFirstError = 2 * maxError;
 
-/** The minimum `coverage` of the first candidate, a little less than `completeRevolution` demands of the best one. */
+/** The minimum `coverage` of the first candidate, a little less than `findRevolution` demands of the best one. */
 const minFirstCoverage = 0.6;
 
 /** A solid that fills the outline, and how well it agrees with the photo: the lower its cost, the better. */
@@ -34,14 +33,14 @@ export interface Candidate {
 }
 
 /** Makes the solid around an axis that fills the outline, except for handles and spouts. */
-const fillOutline = (axis: Axis, top: Top, view: View, bounds: Box, resolution: Resolution): Turned =>
-  widened(withFlatEnds(largestInside(axis, view, bounds, resolution), top, view), view);
+const fillOutline = (axis: Axis, top: Top, outline: Outline, { bounds }: Front, resolution: Resolution): Turned =>
+  widened(withFlatEnds(largestInside(axis, outline, bounds, resolution), top, outline), outline);
 
 /** Fills the outline around an axis. Its depth in `start` is a first guess, and its tilt the network's estimate. */
-export function candidateAt(start: Axis, lift: number, top: Top, view: View, seen: Seen, bounds: Box): Candidate {
+export function candidateAt(start: Axis, lift: number, top: Top, outline: Outline, front: Front): Candidate {
   const tiltRadians = Math.max(0, start.tiltRadians + lift);
-  const fill = (axis: Axis) => fillOutline(axis, top, view, bounds, searched);
-  const { solid, fit } = atFront({ ...start, tiltRadians }, 2, fill, view, seen);
+  const fill = (axis: Axis) => fillOutline(axis, top, outline, front, searched);
+  const { solid, fit } = atFront({ ...start, tiltRadians }, 2, fill, outline, front);
   const cost = fit.error - fit.coverage + 2 * (tiltRadians - start.tiltRadians) ** 2;
   return { solid, top, lift, fit, cost };
 }
@@ -57,23 +56,21 @@ export const isPromising = ({ coverage, error }: Fit): boolean =>
 export function searchOutline(
   start: Axis,
   first: Candidate,
-  density: Density,
-  view: View,
-  seen: Seen,
-  bounds: Box,
+  outline: Outline,
+  front: Front,
 ): { solid: Turned; hollow: Hollow | undefined } | undefined {
   let best = first;
   const consider = (x: number, lift: number, top: Top) => {
-    const candidate = candidateAt({ ...start, x }, lift, top, view, seen, bounds);
+    const candidate = candidateAt({ ...start, x }, lift, top, outline, front);
     if (candidate.cost < best.cost) best = candidate;
   };
   for (const lift of [-0.2, -0.1, 0, 0.1, 0.2]) {
     for (const top of ['pointed', 'flat'] as const) consider(start.x, lift, top);
   }
   const { solid, lift, top } = best;
-  const width = bounds.max[0] - bounds.min[0];
+  const width = front.bounds.max[0] - front.bounds.min[0];
   for (const share of [-0.02, 0.02, -0.01, 0.01]) consider(solid.x + share * width, lift, top);
   if (best.fit.error > maxError || Math.abs(best.fit.edge) > maxEdge) return undefined;
-  const hollow = hollowOf(best.solid, density);
-  return { solid: fillOutline(best.solid, hollow ? 'flat' : best.top, view, bounds, final), hollow };
+  const hollow = hollowOf(best.solid, front.density);
+  return { solid: fillOutline(best.solid, hollow ? 'flat' : best.top, outline, front, final), hollow };
 }

@@ -1,17 +1,8 @@
-import { type Box, boxAroundBoth } from '../../base/box.js';
-import { frameScale } from '../../base/camera.js';
-import { sampleSquare } from '../../base/interpolation.js';
-import { signedDistance } from '../distance-transform.js';
-import {
-  type Completed,
-  type Density,
-  positionOf,
-  type Seen,
-  seenSize,
-  toPixels,
-  type View,
-  withParts,
-} from '../solid.js';
+import { boxAroundBoth } from '../../../base/box.js';
+import { frameScale } from '../../../base/camera.js';
+import { sampleSquare } from '../../../base/interpolation.js';
+import { signedDistance } from '../../distance-transform.js';
+import { type FindSolid, type Front, type Outline, positionOf, seenSize, toPixels, withParts } from '../solid.js';
 import { largestInside, searched } from './inside-outline.js';
 import { candidateAt, isPromising, searchOutline } from './search-outline.js';
 import { searchVessel } from './search-vessel.js';
@@ -34,41 +25,32 @@ const sliverPixels = 3;
  * is. What is outside of the solid in the photo stays: handles, spouts, feet. A vessel on something wider, such as a cup
  * on its saucer, is found by the predicted front as well.
  *
- * @param bounds the density is negative outside
- * @param elevationRadians by which the camera looked down, as the network estimates
- * @returns undefined for other shapes. On the validation set, this lowers the Chamfer distance of bottles from 0.021 to
- *   0.014
+ * On the validation set, this lowers the Chamfer distance of bottles from 0.021 to 0.014.
  */
-export function completeRevolution(
-  density: Density,
-  view: View,
-  seen: Seen,
-  bounds: Box,
-  elevationRadians: number,
-): Completed | undefined {
-  const start = startIn(view, bounds, elevationRadians);
-  const first = candidateAt(start, 0, 'pointed', view, seen, bounds);
+export const findRevolution: FindSolid = (outline, front) => {
+  const start = startIn(outline, front);
+  const first = candidateAt(start, 0, 'pointed', outline, front);
   const fillsOutline = isPromising(first.fit);
   const search = fillsOutline ? searchOutline : searchVessel;
-  const found = search(start, first, density, view, seen, bounds);
+  const found = search(start, first, outline, front);
   if (!found) return undefined;
   const { solid, hollow } = found;
-  const { covered, sliver, inside } = compareOutlines(solid, view, seen);
+  const { covered, sliver, inside } = compareOutlines(solid, outline, front);
   if (covered < minCoverage || sliver > maxSliver * covered) return undefined;
-  const { camera } = view;
+  const { camera } = outline;
   // Around a plate, the prediction has scraps of its own bent plate, but no parts.
   const insideSolid = (u: number, v: number) =>
     fillsOutline ? sampleSquare(inside, seenSize, u, v) / toPixels : Infinity;
   return {
-    density: withParts(densityOf(solid, hollow, camera), camera, 0, density, view, seen, insideSolid),
+    density: withParts(densityOf(solid, hollow, camera), camera, 0, outline, front, insideSolid),
     camera,
-    bounds: boxAroundBoth(bounds, boundsOf(solid)),
+    bounds: boxAroundBoth(front.bounds, boundsOf(solid)),
     elevation: { radians: solid.tiltRadians, spreadRadians: 0 },
   };
-}
+};
 
 /** Finds the axis around which the outline has room for the largest solid, in the middle of the bounds' depth. */
-function startIn(view: View, bounds: Box, tiltRadians: number): Axis {
+function startIn(outline: Outline, { bounds, elevationRadians: tiltRadians }: Front): Axis {
   const width = bounds.max[0] - bounds.min[0];
   const z = (bounds.min[2] + bounds.max[2]) / 2;
   let [x, area] = [(bounds.min[0] + bounds.max[0]) / 2, 0];
@@ -76,7 +58,7 @@ function startIn(view: View, bounds: Box, tiltRadians: number): Axis {
     const middle = x;
     for (const share of [-1, -0.5, 0, 0.5, 1]) {
       const axis = { x: middle + share * spread * width, z, tiltRadians };
-      const found = largestInside(axis, view, bounds, searched).radii.reduce((sum, radius) => sum + radius, 0);
+      const found = largestInside(axis, outline, bounds, searched).radii.reduce((sum, radius) => sum + radius, 0);
       if (found > area) [x, area] = [axis.x, found];
     }
   }
@@ -89,8 +71,8 @@ function startIn(view: View, bounds: Box, tiltRadians: number): Axis {
  */
 function compareOutlines(
   solid: Turned,
-  { camera }: View,
-  seen: Seen,
+  { camera }: Outline,
+  { seen }: Front,
 ): { covered: number; sliver: number; inside: Float32Array } {
   const density = densityOf(solid, undefined, camera);
   const { min, max } = boundsOf(solid);

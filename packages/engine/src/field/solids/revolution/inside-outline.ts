@@ -1,7 +1,7 @@
-import { median } from '../../base/averages.js';
-import type { Box } from '../../base/box.js';
-import { frameScale } from '../../base/camera.js';
-import type { View } from '../solid.js';
+import { median } from '../../../base/averages.js';
+import type { Box } from '../../../base/box.js';
+import { frameScale } from '../../../base/camera.js';
+import type { Outline } from '../solid.js';
 import { type Axis, directionsAround, endsOf, type PointAt, pointsAround, type Turned } from './turned.js';
 
 /** How closely radii are found: rows along the axis, and directions at which each is compared with the outline. */
@@ -22,11 +22,11 @@ const endTolerance = 0.012;
 const sideTolerance = 0.06;
 
 /** Makes the largest solid around an axis whose outline is inside the photo's. Both ends are as pointed as it allows. */
-export function largestInside(axis: Axis, view: View, bounds: Box, { rows, directions }: Resolution): Turned {
+export function largestInside(axis: Axis, outline: Outline, bounds: Box, { rows, directions }: Resolution): Turned {
   const cos = Math.cos(axis.tiltRadians);
   const [low, high] = [bounds.min[1] / cos - 0.1, bounds.max[1] / cos + 0.1];
   const solid = { ...axis, low, rowHeight: (high - low) / rows, radii: new Float32Array(rows) };
-  const roomAt = roomAround(solid, view);
+  const roomAt = roomAround(solid, outline);
   const circle = directionsAround(directions);
   const reach = Math.max(bounds.max[0] - axis.x, axis.x - bounds.min[0]);
   const radii = solid.radii.map((_, row) => {
@@ -50,9 +50,9 @@ export function largestInside(axis: Axis, view: View, bounds: Box, { rows, direc
  *
  * @param maxBase the highest base, as a share of the solid's height
  */
-export function withFlatEnds(solid: Turned, top: Top, view: View, maxBase = 0.5): Turned {
+export function withFlatEnds(solid: Turned, top: Top, outline: Outline, maxBase = 0.5): Turned {
   const { radii } = solid;
-  const roomAt = roomAround(solid, view);
+  const roomAt = roomAround(solid, outline);
   const [first, last] = endsOf(radii);
   const rowAt = (share: number) => first + share * (last - first);
   let [base, lid] = [first, last];
@@ -67,12 +67,12 @@ export function withFlatEnds(solid: Turned, top: Top, view: View, maxBase = 0.5)
  * Widens a solid to the outline. The axis is never exactly in the middle, so the solid touches the outline at one side:
  * the mean of both sides is right. It cannot be seen where there is a handle: there, the median of the other rows counts.
  */
-export function widened(solid: Turned, view: View): Turned {
-  const [roomAt, pointAt] = [roomAround(solid, view), pointsAround(solid)];
+export function widened(solid: Turned, outline: Outline): Turned {
+  const [roomAt, pointAt] = [roomAround(solid, outline), pointsAround(solid)];
   const gaps = Array.from(solid.radii, (radius, row) => {
     if (radius === 0) return NaN;
     const [left, right] = [Math.max(0, roomAt(row, 0, -radius)), Math.max(0, roomAt(row, 0, radius))];
-    const scale = frameScale(view.camera, pointAt(row, 0, 0)[2]);
+    const scale = frameScale(outline.camera, pointAt(row, 0, 0)[2]);
     return Math.max(left, right) > sideTolerance ? NaN : ((left + right) / 2) * scale;
   });
   const usual = median(gaps.filter((gap) => !Number.isNaN(gap)));
@@ -81,7 +81,7 @@ export function widened(solid: Turned, view: View): Turned {
 }
 
 /** Returns how far inside the outline a point around the axis is, in units of the frame. */
-function roomAround(solid: Turned, { camera, distanceInside }: View): (...point: Parameters<PointAt>) => number {
+function roomAround(solid: Turned, { camera, distanceInside }: Outline): (...point: Parameters<PointAt>) => number {
   const pointAt = pointsAround(solid);
   return (row, toward, side) => {
     const [x, y, z] = pointAt(row, toward, side);

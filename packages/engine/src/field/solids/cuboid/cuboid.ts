@@ -1,5 +1,5 @@
-import { type Camera, frameScale } from '../base/camera.js';
-import { type Edge, hullOf, type Position } from '../base/convex-hull.js';
+import { type Camera, frameScale } from '../../../base/camera.js';
+import { type Edge, hullOf, type Position } from '../../../base/convex-hull.js';
 
 export type Vector = readonly [number, number, number];
 

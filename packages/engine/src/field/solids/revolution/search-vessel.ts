@@ -1,6 +1,5 @@
-import type { Box } from '../../base/box.js';
-import { type Camera, frameScale } from '../../base/camera.js';
-import { type Density, pixelAt, type Seen, seenSize, type View } from '../solid.js';
+import { type Camera, frameScale } from '../../../base/camera.js';
+import { type Front, type Outline, pixelAt, type Seen, seenSize } from '../solid.js';
 import { atFront } from './fit.js';
 import { hollowOf } from './hollow.js';
 import { final, largestInside, type Resolution, searched, widened, withFlatEnds } from './inside-outline.js';
@@ -23,7 +22,7 @@ const maxInFront = 0.25;
 const minRim = 0.85;
 
 /** The depth of the predicted front, as z in camera space, at a position in the frame; Infinity where there is none. */
-type Front = (u: number, v: number) => number;
+type Depth = (u: number, v: number) => number;
 
 /**
  * Finds an open vessel on something wider, seen from above, such as a cup on its saucer. The largest solid inside its
@@ -34,32 +33,30 @@ type Front = (u: number, v: number) => number;
 export function searchVessel(
   start: Axis,
   first: Candidate,
-  density: Density,
-  view: View,
-  seen: Seen,
-  bounds: Box,
+  outline: Outline,
+  front: Front,
 ): { solid: Turned; hollow: Hollow } | undefined {
   if (!(first.fit.coverage >= minCoverage && start.tiltRadians >= minElevation)) return undefined;
-  const front = frontOf(seen);
+  const depthAt = depthOf(front.seen);
   const turn = (axis: Axis, resolution: Resolution) => {
-    const room = largestInside(axis, view, bounds, resolution);
-    const solid = { ...room, radii: radiiBehind(front, room, view.camera, resolution.directions) };
-    return widened(withFlatEnds(solid, 'flat', view, 1), view);
+    const room = largestInside(axis, outline, front.bounds, resolution);
+    const solid = { ...room, radii: radiiBehind(depthAt, room, outline.camera, resolution.directions) };
+    return widened(withFlatEnds(solid, 'flat', outline, 1), outline);
   };
   let best: { solid: Turned; cost: number } | undefined;
   // The network underestimates how far the camera looks down on plates.
   for (const lift of [0, 0.1, 0.2, 0.3]) {
     const axis = { ...start, tiltRadians: start.tiltRadians + lift };
-    const { solid, fit } = atFront(axis, 3, (at) => turn(at, searched), view, seen);
+    const { solid, fit } = atFront(axis, 3, (at) => turn(at, searched), outline, front);
     const cost = fit.error - 3 * fit.coverage + 2 * lift ** 2;
     if (fit.error <= maxError && !(best && best.cost <= cost)) best = { solid, cost };
   }
-  const hollow = best && hollowOf(best.solid, density);
+  const hollow = best && hollowOf(best.solid, front.density);
   return hollow && { solid: turn(best!.solid, final), hollow };
 }
 
 /** Looks up the predicted front at the nearest pixel. */
-function frontOf(seen: Seen): Front {
+function depthOf(seen: Seen): Depth {
   const depth = new Float32Array(seenSize * seenSize).fill(Infinity);
   seen.pixel.forEach((pixel, i) => {
     if (!Number.isNaN(seen.front[i]!)) depth[pixel] = seen.front[i]!;
@@ -72,7 +69,7 @@ function frontOf(seen: Seen): Front {
  * because the front is inside the vessel from there on. The wall then keeps its radius for as long as the outline has
  * room for it.
  */
-function radiiBehind(front: Front, room: Turned, camera: Camera, directions: number): Float32Array {
+function radiiBehind(depthAt: Depth, room: Turned, camera: Camera, directions: number): Float32Array {
   const pointAt = pointsAround(room);
   const circle = directionsAround(directions);
   const greatest = Math.max(...room.radii);
@@ -80,7 +77,7 @@ function radiiBehind(front: Front, room: Turned, camera: Camera, directions: num
     const isInFront = (toward: number, side: number) => {
       const [x, y, z] = pointAt(row, toward, side);
       const k = 1 / frameScale(camera, z);
-      return z > front(x * k, -y * k);
+      return z > depthAt(x * k, -y * k);
     };
     for (let radius = max; radius > 0; radius -= greatest / 100) {
       const inFront = circle.filter(([toward, side]) => isInFront(radius * toward, radius * side)).length;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { bounds, photographed } from '../photographed.fixture.js';
-import { type Density, see } from '../solid.js';
-import { completeRevolution } from './complete-revolution.js';
+import { type Density, frontOf } from '../solid.js';
+import { findRevolution } from './find-revolution.js';
 
 const elevation = 0.25;
 const slope = 30;
@@ -38,9 +38,9 @@ const withFlatBack =
     Math.min(density(x, y, z), slope * (z + 0.05));
 
 function complete(upright: Density, predict: (density: Density) => Density = withFlatBack, by = elevation) {
-  const { density, view } = photographed(seenFromAbove(upright, by));
+  const { density, outline } = photographed(seenFromAbove(upright, by));
   const predicted = predict(density);
-  const completed = completeRevolution(predicted, view, see(predicted, view, bounds), bounds, by);
+  const completed = findRevolution(outline, frontOf(predicted, outline, bounds, by));
   return { predicted, completed };
 }
 

@@ -1,6 +1,6 @@
-import { mean, median } from '../../base/averages.js';
-import { type Camera, frameScale } from '../../base/camera.js';
-import type { Seen, View } from '../solid.js';
+import { mean, median } from '../../../base/averages.js';
+import { type Camera, frameScale } from '../../../base/camera.js';
+import type { Front, Outline } from '../solid.js';
 import { type Axis, boundsOf, endsOf, type Turned } from './turned.js';
 
 /** How well a solid explains a photo. */
@@ -21,8 +21,8 @@ const stride = 3;
 /** Depths at which a ray is tested. */
 const samples = 48;
 
-export function fitOf(solid: Turned, view: View, seen: Seen): Fit {
-  const cast = raysAt(solid, view.camera);
+export function fitOf(solid: Turned, { camera }: Outline, { seen }: Front): Fit {
+  const cast = raysAt(solid, camera);
   const hits: (Hit & { gap: number })[] = [];
   let [covered, all] = [0, 0];
   for (let i = 0; i < seen.u.length; i += stride) {
@@ -58,14 +58,14 @@ export function atFront(
   start: Axis,
   rounds: number,
   turn: (axis: Axis) => Turned,
-  view: View,
-  seen: Seen,
+  outline: Outline,
+  front: Front,
 ): { solid: Turned; fit: Fit } {
   let solid = turn(start);
-  let fit = fitOf(solid, view, seen);
+  let fit = fitOf(solid, outline, front);
   for (let round = 0; round < rounds; round++) {
     solid = turn({ ...start, z: solid.z + fit.offset });
-    fit = fitOf(solid, view, seen);
+    fit = fitOf(solid, outline, front);
   }
   return { solid, fit };
 }

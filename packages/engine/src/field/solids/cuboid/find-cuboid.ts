@@ -1,10 +1,19 @@
-import { type Box, boxAround, boxAroundBoth } from '../base/box.js';
-import { type Camera, frameScale } from '../base/camera.js';
-import { areaOf, distanceInside, type Edge, hullOf, type Position } from '../base/convex-hull.js';
-import { clamp } from '../base/interpolation.js';
+import { type Box, boxAround, boxAroundBoth } from '../../../base/box.js';
+import { type Camera, frameScale } from '../../../base/camera.js';
+import { areaOf, distanceInside, type Edge, hullOf, type Position } from '../../../base/convex-hull.js';
+import { clamp } from '../../../base/interpolation.js';
+import { minimize } from '../../nelder-mead.js';
+import {
+  coverageAt,
+  type Density,
+  type FindSolid,
+  type Front,
+  type Outline,
+  type Seen,
+  toPixels,
+  withParts,
+} from '../solid.js';
 import { axesAt, type Cuboid, cornersOf, densityOf, dot, outlineOf, slope, type Vector } from './cuboid.js';
-import { minimize } from './nelder-mead.js';
-import { type Completed, coverageAt, type Density, type Seen, toPixels, type View, withParts } from './solid.js';
 
 /**
  * When a cuboid explains a photo: the overlap of the outlines, the share of its edges that are edges in the photo, and
@@ -39,7 +48,7 @@ const [maxFrontGap, maxBackGap] = [0.3, 0.5];
 /** Photos are mostly taken from a little nearer than the network assumes: the natural logarithm of `zoom`. */
 const usualZoom = { mean: 0.25, spread: 0.25 };
 
-/** First differences between the simplex's corners, in the order of `cuboidOf`. */
+/** First differences between the simplex's corners: of the angles, the center, the sizes and the zoom. */
 const searchSteps = [0.15, 0.08, 0.06, 0.03, 0.03, 0.05, 0.15, 0.15, 0.15, 0.15];
 
 /**
@@ -71,58 +80,49 @@ const outlineMargin = 1;
  *
  * The outline of a cuboid shows its proportions and direction, and how strong the perspective is. So a cuboid and a lens
  * are fitted to the outline and the predicted front. If both agree with it, the cuboid replaces the prediction. What is
- * outside of the cuboid in the photo stays: feet, handles, the stand of a monitor.
- *
- * @param bounds the density is negative outside
- * @param elevationRadians by which the camera looked down, as the network estimates
- * @returns undefined for other shapes. The search is skipped where the outline is far from convex or has
- *   rounded corners.
+ * outside of the cuboid in the photo stays: feet, handles, the stand of a monitor. The search is skipped where the
+ * outline is far from convex or has rounded corners.
  */
-export function completeCuboid(
-  density: Density,
-  view: View,
-  seen: Seen,
-  bounds: Box,
-  elevationRadians: number,
-): Completed | undefined {
+export const findCuboid: FindSolid = (outline, front) => {
+  const { seen, bounds } = front;
   const hull = hullOf(Array.from(seen.u, (u, i): Position => [u, seen.v[i]!]));
   if (seen.totalCoverage / toPixels ** 2 < minConvexity * areaOf(hull)) return undefined;
   if (hexagonArea(hull) < minHexagon * areaOf(hull)) return undefined;
-  const found = search(seen, view, elevationRadians);
+  const found = search(outline, front);
   if (!found) return undefined;
   const { cuboid, pitch } = found;
   const { camera } = cuboid;
   const edges = outlineOf(cuboid);
-  const edgeRadius = Math.max(minEdgeRadius, roundingOf(edges, view) * camera.distance * camera.halfTangent);
+  const edgeRadius = Math.max(minEdgeRadius, roundingOf(edges, outline) * camera.distance * camera.halfTangent);
   if (edgeRadius > maxRoundness * Math.min(...cuboid.half)) return undefined;
   const solid: Density = (x, y, z) => densityOf(cuboid, edgeRadius, x, y, z);
-  const perspective = (z: number) => frameScale(camera, z) / frameScale(view.camera, z);
-  const widened = Math.max(perspective(bounds.min[2]), perspective(bounds.max[2]));
+  const perspective = (z: number) => frameScale(camera, z) / frameScale(outline.camera, z);
   const { min, max } = bounds;
+  const widened = Math.max(perspective(min[2]), perspective(max[2]));
   const predicted: Box = {
     min: [min[0] * widened, min[1] * widened, min[2]],
     max: [max[0] * widened, max[1] * widened, max[2]],
   };
   return {
-    density: withParts(solid, camera, outlineMargin, density, view, seen, (u, v) => distanceInside(edges, u, v)),
+    density: withParts(solid, camera, outlineMargin, outline, front, (u, v) => distanceInside(edges, u, v)),
     camera,
     bounds: boxAroundBoth(predicted, boxAround(Float32Array.from(cornersOf(cuboid).flat()), 2 / slope)),
     elevation: { radians: pitch, spreadRadians: 0 },
   };
-}
+};
 
 /**
  * The radius of the edges, in units of the frame: that of the arcs which leave as much of each corner of the outline
  * empty as the photo does.
  */
-function roundingOf(edges: readonly Edge[], view: View): number {
+function roundingOf(edges: readonly Edge[], outline: Outline): number {
   let [sum, weight] = [0, 0];
   edges.forEach(({ from, a, b }, i) => {
     const before = edges.at(i - 1)!;
     // The angle between the edges at this corner is 180 degrees less that between their normals.
     const halfAngle = (Math.PI - Math.acos(clamp(a * before.a + b * before.b, -1, 1))) / 2;
     const gapPerRadius = 1 / Math.sin(halfAngle) - 1;
-    sum += gapPerRadius * Math.max(0, -view.distanceInside(...from));
+    sum += gapPerRadius * Math.max(0, -outline.distanceInside(...from));
     weight += gapPerRadius ** 2;
   });
   return sum / weight;
@@ -146,29 +146,29 @@ function hexagonArea(hull: readonly Edge[]): number {
 }
 
 /** The cuboid that agrees best with the outline and the front, if it agrees well enough. */
-function search(seen: Seen, view: View, elevationRadians: number): { cuboid: Cuboid; pitch: number } | undefined {
+function search(outline: Outline, { seen, elevationRadians }: Front): { cuboid: Cuboid; pitch: number } | undefined {
+  const { camera } = outline;
   // The square root of the object's area in the plane z = 0, in units of camera space.
-  const extent = (Math.sqrt(seen.totalCoverage) / toPixels) * view.camera.distance * view.camera.halfTangent;
+  const extent = (Math.sqrt(seen.totalCoverage) / toPixels) * camera.distance * camera.halfTangent;
+  const agreementOf = (variables: readonly number[], stride: number) =>
+    agreement(cuboidOf(namesOf(variables), camera), seen, extent, stride);
   const cost = (stride: number) => (variables: readonly number[]) => {
-    const [, pitch, roll, , , , ...sizesAndZoom] = variables as number[];
-    const zoom = sizesAndZoom.pop()!;
-    const { overlap, frontError, backError } = agreement(cuboidOf(variables, view.camera), seen, extent, stride);
+    const { pitch, roll, sizes, zoom } = namesOf(variables);
+    const { overlap, frontError, backError } = agreementOf(variables, stride);
     // Plates are rarer than boxes. Where the third side cannot be seen, the network makes a sheet.
-    const thinness = Math.max(0, Math.max(...sizesAndZoom) - Math.min(...sizesAndZoom) - 1);
+    const thinness = Math.max(0, Math.max(...sizes) - Math.min(...sizes) - 1);
     return (
       1 -
       overlap +
       weights.front * frontError +
       weights.back * backError +
-      weights.elevation * Math.min(1, ((pitch! - elevationRadians) / 0.2) ** 2) +
+      weights.elevation * Math.min(1, ((pitch - elevationRadians) / 0.2) ** 2) +
       weights.zoom * ((zoom - usualZoom.mean) / usualZoom.spread) ** 2 +
-      weights.roll * (roll! / 0.1) ** 2 +
+      weights.roll * (roll / 0.1) ** 2 +
       weights.thin * thinness ** 2
     );
   };
-  const agreementOf = (variables: readonly number[], stride: number) =>
-    agreement(cuboidOf(variables, view.camera), seen, extent, stride);
-  let found = startsFor(seen, view.camera, elevationRadians);
+  let found = startsFor(seen, camera, elevationRadians);
   for (const { stride, count, rounds, reach, slack } of searchStages) {
     const costAt = cost(stride);
     const steps = searchSteps.map((step) => step * reach);
@@ -179,23 +179,43 @@ function search(seen: Seen, view: View, elevationRadians: number): { cuboid: Cub
       .map(({ variables }) => minimize(costAt, variables, steps, rounds));
     if (!found.some((variables) => agreementOf(variables, stride).overlap >= minOverlap - slack)) return undefined;
   }
-  const best = found[0]!;
-  const cuboid = cuboidOf(best, view.camera);
-  const { overlap, frontError } = agreementOf(best, 1);
+  const best = namesOf(found[0]!);
+  const { overlap, frontError } = agreementOf(found[0]!, 1);
   if (overlap < minOverlap || frontError > maxFrontError) return undefined;
-  return straightness(cuboid, view) < minStraightness ? undefined : { cuboid, pitch: best[1]! };
+  const cuboid = cuboidOf(best, camera);
+  return straightness(cuboid, outline) < minStraightness ? undefined : { cuboid, pitch: best.pitch };
 }
 
-/** @param variables yaw, pitch, roll, the center, and the logarithms of half the sizes and of the zoom */
-function cuboidOf(variables: readonly number[], { distance, halfTangent }: Camera): Cuboid {
-  const [yaw, pitch, roll, x, y, z, ...logarithms] = variables as number[];
-  const [width, height, depth, zoom] = logarithms.map(Math.exp);
+/** What is searched. The sizes, which are half the width, height and depth, and the zoom are natural logarithms. */
+interface Variables {
+  readonly yaw: number;
+  readonly pitch: number;
+  readonly roll: number;
+  readonly center: Vector;
+  readonly sizes: Vector;
+  readonly zoom: number;
+}
+
+/** Names the variables of the search, which are in the order of `searchSteps`. */
+function namesOf(variables: readonly number[]): Variables {
+  const [yaw, pitch, roll, x, y, z, width, height, depth, zoom] = variables as [
+    ...[yaw: number, pitch: number, roll: number],
+    ...Vector,
+    ...Vector,
+    number,
+  ];
+  return { yaw, pitch, roll, center: [x, y, z], sizes: [width, height, depth], zoom };
+}
+
+function cuboidOf({ yaw, pitch, roll, center, sizes, zoom }: Variables, { distance, halfTangent }: Camera): Cuboid {
+  const factor = Math.exp(zoom);
+  const [width, height, depth] = sizes;
   return {
     // The nearer the camera, the wider its lens: the object keeps its size in the photo.
-    camera: { distance: distance / zoom!, halfTangent: halfTangent * zoom! },
-    center: [x!, y!, z!],
-    axes: axesAt(yaw!, pitch!, roll!),
-    half: [width!, height!, depth!],
+    camera: { distance: distance / factor, halfTangent: halfTangent * factor },
+    center,
+    axes: axesAt(yaw, pitch, roll),
+    half: [Math.exp(width), Math.exp(height), Math.exp(depth)],
   };
 }
 
@@ -274,7 +294,7 @@ function agreement(
 }
 
 /** The share of a cuboid's outline that is an outline in the photo, too. */
-function straightness(cuboid: Cuboid, view: View): number {
+function straightness(cuboid: Cuboid, outline: Outline): number {
   let [near, all] = [0, 0];
   for (const { from, to } of outlineOf(cuboid)) {
     const length = toPixels * Math.hypot(to[0] - from[0], to[1] - from[1]);
@@ -282,7 +302,7 @@ function straightness(cuboid: Cuboid, view: View): number {
       const share = along / length;
       const [u, v] = [from[0] + (to[0] - from[0]) * share, from[1] + (to[1] - from[1]) * share];
       all++;
-      if (toPixels * Math.abs(view.distanceInside(u, v)) < edgeTolerance) near++;
+      if (toPixels * Math.abs(outline.distanceInside(u, v)) < edgeTolerance) near++;
     }
   }
   return near / all;

@@ -1,7 +1,7 @@
-import type { Box } from '../../base/box.js';
-import type { Camera } from '../../base/camera.js';
-import { clamp, sampleBilinear, sampleSquare } from '../../base/interpolation.js';
-import { signedDistance } from '../distance-transform.js';
+import type { Box } from '../../../base/box.js';
+import type { Camera } from '../../../base/camera.js';
+import { clamp, sampleBilinear, sampleSquare } from '../../../base/interpolation.js';
+import { signedDistance } from '../../distance-transform.js';
 import { type Density, toPixels } from '../solid.js';
 
 /** An axis of revolution: it crosses the plane y = 0 at (x, z), and its upper end leans toward the camera. */

@@ -1,5 +1,5 @@
-import { median } from '../../base/averages.js';
-import { clamp } from '../../base/interpolation.js';
+import { median } from '../../../base/averages.js';
+import { clamp } from '../../../base/interpolation.js';
 import type { Density } from '../solid.js';
 import { endsOf, type Hollow, pointsAround, type Turned } from './turned.js';
 

@@ -1,0 +1,15 @@
+import { findCuboid } from './cuboid/find-cuboid.js';
+import { findRevolution } from './revolution/find-revolution.js';
+import type { FindSolid } from './solid.js';
+
+/** The kinds of solids whose far side is completed, in the order in which they are tried. */
+const kinds: readonly FindSolid[] = [findRevolution, findCuboid];
+
+/** Finds the solid that an object is, if it is one. */
+export const findSolid: FindSolid = (outline, front) => {
+  for (const find of kinds) {
+    const solid = find(outline, front);
+    if (solid) return solid;
+  }
+  return undefined;
+};
