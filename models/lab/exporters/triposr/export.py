@@ -16,7 +16,7 @@ converted or copied. The code below follows the published description of the net
   part, like the interpolation, once when it loads the graph (constant folding).
 
 `encoder-fp16.onnx` has the large matrices in half precision. Its norms, residuals and biases, and everything that is
-computed when the graph is loaded, stay in float32. `encoder-int8.onnx` has them as 8-bit integers.
+computed when the graph is loaded, stay in float32.
 """
 
 import argparse
@@ -46,7 +46,7 @@ from onnx_graph import Graph
 CHECKPOINT = "model.ckpt"
 
 
-def encoder(size: Size, half: bool = False, quantized: bool = False) -> onnx.ModelProto:
+def encoder(size: Size, half: bool = False) -> onnx.ModelProto:
     """`image` [1, 3, S, S] in 0 to 1 to `scene_codes` [1, 3, C, H, W]."""
     graph = Graph(CHECKPOINT, half)
     side = size.plane_size
@@ -55,7 +55,7 @@ def encoder(size: Size, half: bool = False, quantized: bool = False) -> onnx.Mod
     image = embed_patches(graph, size)
     start, tokens = first_tokens(graph, size)
     tokens = self_attention(graph, tokens, 0, size)
-    graph.half, graph.quantized = half, quantized
+    graph.half = half
 
     image_tokens = graph.narrow(encode_image(graph, image, size))
     for block in range(size.layers):
@@ -195,7 +195,7 @@ def decoder() -> onnx.ModelProto:
 
 
 def main() -> None:
-    """Writes the four graphs."""
+    """Writes the three graphs."""
     parser = argparse.ArgumentParser(description="Writes the skeleton of TripoSR.")
     parser.add_argument("out", type=Path, help="folder for the graphs")
     parser.add_argument("--size", choices=SIZES, default="full", help="the smaller ones are for tests")
@@ -205,7 +205,6 @@ def main() -> None:
     graphs = {
         "encoder.onnx": encoder(size),
         "encoder-fp16.onnx": encoder(size, half=True),
-        "encoder-int8.onnx": encoder(size, quantized=True),
         "decoder.onnx": decoder(),
     }
     for name, model in graphs.items():

@@ -37,7 +37,7 @@ from reference import RADIUS, SIZES, THRESHOLD, build_reference
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[3]
-PRECISIONS = ["fp32", "fp16", "int8"]
+PRECISIONS = ["fp32", "fp16"]
 
 
 def to_triangles(points: np.ndarray, vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:

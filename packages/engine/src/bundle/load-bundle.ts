@@ -195,29 +195,25 @@ async function readManifest(path: string): Promise<Manifest> {
   const text = await readFile(path, 'utf8').catch((cause: unknown) => {
     throw new BundleError(`${path} cannot be read: every bundle folder has a manifest.json`, { cause });
   });
-  return parseManifest(text, path);
+  return parseJson(Manifest, text, path, 'a manifest');
 }
-
-/** @param origin its path or URL, for the error. @throws {BundleError} naming the invalid field */
-export const parseManifest = (text: string, origin: string): Manifest =>
-  parseJson(Manifest, text, origin, 'a manifest');
 
 /**
  * Parses JSON and validates it.
  *
- * @param origin its path or URL, for the error
+ * @param path of the text, for the error
  * @param what the expected content for the error, such as "a manifest"
  * @throws {BundleError} naming the invalid field
  */
-export function parseJson<T>(schema: z.ZodType<T>, text: string, origin: string, what: string): T {
+export function parseJson<T>(schema: z.ZodType<T>, text: string, path: string, what: string): T {
   let json: unknown;
   try {
     json = JSON.parse(text);
   } catch (cause) {
-    throw new BundleError(`${origin} is not valid JSON`, { cause });
+    throw new BundleError(`${path} is not valid JSON`, { cause });
   }
   const parsed = schema.safeParse(json);
-  if (!parsed.success) throw new BundleError(`${origin} is not ${what}:\n${z.prettifyError(parsed.error)}`);
+  if (!parsed.success) throw new BundleError(`${path} is not ${what}:\n${z.prettifyError(parsed.error)}`);
   return parsed.data;
 }
 

@@ -29,7 +29,7 @@ const Terms = z.strictObject({
 const Origin = z.object({
   checkpoint: File,
   furtherCheckpoints: z.array(File).optional().describe('if each network has its own, in the order of the catalog'),
-  precision: z.enum(['fp32', 'fp16', 'int8']),
+  precision: z.enum(['fp32', 'fp16']),
   skeleton: Sha256.describe('of the graphs without the offsets of the weights'),
 });
 export type Origin = z.infer<typeof Origin>;

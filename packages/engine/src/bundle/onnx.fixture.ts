@@ -24,7 +24,7 @@ export interface OnnxNode {
 export interface OnnxWeights {
   readonly name: string;
   readonly shape: readonly number[];
-  readonly data: Float32Array | BigInt64Array | Uint8Array;
+  readonly data: Float32Array | BigInt64Array;
   /** If set, the values are in another file instead of the graph, in this precision. */
   readonly external?: 'float32' | 'float16';
 }
@@ -54,7 +54,6 @@ export function onnxFile({ inputs, outputs, nodes, weights = [] }: OnnxGraph): U
 }
 
 const float32 = 1;
-const uint8 = 2;
 const int64 = 7;
 const float16 = 10;
 
@@ -78,7 +77,7 @@ const tensorProto = ({ name, shape, data, external }: OnnxWeights) => {
     const location = message(13, [text(1, 'location'), text(2, 'weights')]);
     return [...dims, integer(2, external === 'float16' ? float16 : float32), text(8, name), location, integer(14, 1)];
   }
-  const type = data instanceof Float32Array ? float32 : data instanceof Uint8Array ? uint8 : int64;
+  const type = data instanceof Float32Array ? float32 : int64;
   return [
     ...dims,
     integer(2, type),

@@ -1,13 +1,10 @@
 import { CheckpointError } from './tensor-record.js';
 
 /** A value in a pickle. Nothing is called or imported: globals stay names. */
-export type Value = null | boolean | number | string | Tuple | List | Dict | Global | Persistent | Call;
+export type Value = null | boolean | number | string | Tuple | Dict | Global | Persistent | Call;
 
 export class Tuple {
   constructor(readonly items: readonly Value[]) {}
-}
-export class List {
-  readonly items: Value[] = [];
 }
 export class Dict {
   readonly entries = new Map<Value, Value>();
@@ -31,7 +28,7 @@ export class Call {
 const orderedDict = 'collections OrderedDict';
 /** Maximum operations, each of at least one byte. */
 const maxOperations = 1_000_000;
-/** Maximum tuples, lists, dictionaries and calls. A tensor takes six. */
+/** Maximum tuples, dictionaries and calls. A tensor takes six. */
 const maxContainers = 200_000;
 
 /** Reads the arguments of operations, one after the other. */
@@ -137,12 +134,6 @@ class Stack {
     this.push(value);
   }
 
-  append(items: readonly Value[]): void {
-    const list = this.top();
-    if (!(list instanceof List)) throw damaged();
-    for (const item of items) list.items.push(item);
-  }
-
   set(items: readonly Value[]): void {
     const dict = this.top();
     if (!(dict instanceof Dict) || items.length % 2 !== 0) throw damaged();
@@ -181,10 +172,7 @@ const operationsOn = (stack: Stack, from: Bytes): Readonly<Record<number, () => 
   134: () => stack.pushContainer(new Tuple(stack.popMany(2))), // TUPLE2
   135: () => stack.pushContainer(new Tuple(stack.popMany(3))), // TUPLE3
   116: () => stack.pushContainer(new Tuple(stack.popToMark())), // TUPLE
-  93: () => stack.pushContainer(new List()), // EMPTY_LIST
   125: () => stack.pushContainer(new Dict()), // EMPTY_DICT
-  97: () => stack.append([stack.pop()]), // APPEND
-  101: () => stack.append(stack.popToMark()), // APPENDS
   115: () => stack.set(stack.popMany(2)), // SETITEM
   117: () => stack.set(stack.popToMark()), // SETITEMS
   99: () => stack.pushGlobal(`${from.line()} ${from.line()}`), // GLOBAL

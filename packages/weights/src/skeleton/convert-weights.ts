@@ -20,8 +20,7 @@ export interface ConvertOptions {
 
 /** Finds each weight in a checkpoint. @throws {BundleError} naming a weight that is missing or has another shape */
 function findWeights(wanted: readonly MissingWeight[], index: CheckpointIndex): TensorRecord[] {
-  return wanted.map((weight) => {
-    const { name, shape } = isQuantized(weight) ? unquantized(weight) : weight;
+  return wanted.map(({ name, shape }) => {
     const found = index.get(name);
     if (!found) throw new BundleError(`The checkpoint has no tensor "${name}", which the network needs`);
     if (!sameShape(found.shape, shape)) {
@@ -99,67 +98,14 @@ async function convertTensor(
 }
 
 function convert(bytes: Buffer, { name, dtype }: TensorRecord, to: TensorRecord): Uint8Array {
-  if (dtype === to.dtype && !isQuantized(to)) return bytes;
+  if (dtype === to.dtype) return bytes;
   if (dtype !== 'F32') throw new BundleError(`The checkpoint's tensor "${name}" has the type ${dtype}, not float32`);
   // A copy, because a typed array needs an aligned buffer.
   const values = new Float32Array(Uint8Array.from(bytes).buffer);
-  if (isQuantized(to)) {
-    const { integers, scales } = quantize(values);
-    return to.dtype === 'U8' ? integers : asBytes(scales);
-  }
   if (values.some((value) => Math.abs(value) > maxFloat16)) {
     throw new BundleError(`The checkpoint's tensor "${name}" has values beyond the range of half precision: use fp32`);
   }
-  return asBytes(toFloat16(values));
+  return new Uint8Array(toFloat16(values).buffer);
 }
 
 const maxFloat16 = 65_504;
-
-const asBytes = ({ buffer, byteOffset, byteLength }: Float32Array | Uint16Array) =>
-  new Uint8Array(buffer, byteOffset, byteLength);
-
-/**
- * Values of a row that share a scale. With one scale for each, an outlier costs only its block precision. The graphs
- * are made for this size (models/lab/exporters/onnx_graph.py); onnxruntime is faster with it than with 32 or 64.
- */
-const blockSize = 128;
-
-/** A weight's scales are named after the weight, with this suffix. */
-const suffix = '.scales';
-
-/** A tensor of 8-bit integers, or their scales, as a graph with `MatMulNBits` takes them. */
-interface QuantizedPart {
-  readonly name: string;
-  readonly dtype: string;
-  /** Values have the shape [rows, blocks, values of a block], scales [rows, blocks]. */
-  readonly shape: readonly number[];
-}
-
-export const isQuantized = ({ name, dtype }: QuantizedPart): boolean => dtype === 'U8' || name.endsWith(suffix);
-
-/** Returns the name and shape of the checkpoint's tensor from which the weight and its scales are made. */
-export function unquantized({ name, shape: [rows = 0, blocks = 0] }: QuantizedPart): {
-  readonly name: string;
-  readonly shape: readonly number[];
-} {
-  return { name: name.endsWith(suffix) ? name.slice(0, -suffix.length) : name, shape: [rows, blocks * blockSize] };
-}
-
-/**
- * Rounds whole blocks of values to multiples of their scale: value = (integer - 128) · scale.
- *
- * A block with NaN gets the scale NaN, so that the bundle's test finds it.
- */
-export function quantize(values: Float32Array): { readonly integers: Uint8Array; readonly scales: Float32Array } {
-  const integers = new Uint8Array(values.length);
-  const scales = new Float32Array(values.length / blockSize);
-  for (let block = 0; block < scales.length; block++) {
-    const start = block * blockSize;
-    let peak = 0;
-    for (let i = start; i < start + blockSize; i++) peak = Math.max(peak, Math.abs(values[i]!));
-    const scale = peak / 127;
-    scales[block] = scale;
-    for (let i = start; i < start + blockSize; i++) integers[i] = 128 + Math.round(values[i]! / (scale || 1));
-  }
-  return { integers, scales };
-}

@@ -80,7 +80,7 @@ export async function writeFlowCatalog(folder: string): Promise<{ models: string
     skeleton: {
       folder: 'skeletons/flow',
       notice: 'expected.json',
-      memory: { fp32: 1e9 },
+      memory: 1e9,
       gpuMemory: { fp32: 2e9, fp16: 1e9 },
       unaligned: true,
     },

@@ -4,7 +4,6 @@ import { assumedSpeed, flopsOf, graphsOf, ManifestWithoutGraphs, type Precision 
 import { describe, expect, test } from 'vitest';
 import type { TensorRecord } from '../checkpoint/tensor-record.js';
 import { readSkeleton } from './assemble.js';
-import { isQuantized, unquantized } from './convert-weights.js';
 import { completeSkeleton, missingWeights } from './skeleton.js';
 
 const models = join(import.meta.dirname, '../../../../models');
@@ -109,20 +108,6 @@ describe('TripoSR', () => {
     expect(weights.filter(({ dtype, shape }) => dtype === 'F16' && shape.length < 2)).toEqual([]);
     const halves = weights.filter(({ dtype }) => dtype === 'F16').reduce((sum, { shape }) => sum + count(shape), 0);
     expect(halves).toBeGreaterThan(0.97 * 419_275_628);
-  });
-
-  test('with 8 bits it uses the same weights, and nearly all of them have 8 bits and a scale', async () => {
-    const { weights } = await published('triposr', 'int8');
-    const full = await published('triposr', 'fp32');
-    const described = (of: typeof full.weights) => of.map(({ name, shape }) => `${name} ${shape}`).sort();
-    const scales = weights.filter(({ name }) => name.endsWith('.scales'));
-    const quantized = weights.filter(({ dtype }) => dtype === 'U8');
-    expect(scales.map((weight) => unquantized(weight))).toEqual(quantized.map((weight) => unquantized(weight)));
-    const sources = weights
-      .filter((weight) => !scales.includes(weight))
-      .map((weight) => (isQuantized(weight) ? { ...weight, ...unquantized(weight) } : weight));
-    expect(described(sources)).toEqual(described(full.weights));
-    expect(quantized.reduce((sum, { shape }) => sum + count(shape), 0)).toBeGreaterThan(0.97 * 419_275_628);
   });
 
   test('the skeletons in the repository are small', async () => {

@@ -48,7 +48,7 @@ export async function writeBallSkeleton(
   const entry = {
     manifest: { ...ballManifest('ball', { kind: 'planes' }), files: [file] },
     urls: { [file.name]: `${origin}/ball.safetensors` },
-    skeleton: { folder: 'skeletons/ball', notice: 'NOTICE.md', memory: { fp32: 1e9, int8: 4e8 } },
+    skeleton: { folder: 'skeletons/ball', notice: 'NOTICE.md', memory: 1e9 },
   };
   await writeFile(join(models, 'catalog.json'), JSON.stringify({ formatVersion: 1, bundles: [entry] }));
   return { models, checkpoint, weights };

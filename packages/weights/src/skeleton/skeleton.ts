@@ -20,14 +20,13 @@ const externalData = { key: 1, value: 2 };
 const external = 1;
 const dataTypes: ReadonlyMap<number, DType> = new Map([
   [1, 'F32'],
-  [2, 'U8'],
   [10, 'F16'],
 ]);
 
 /**
  * Lists the weights that an ONNX graph expects in another file: its initializers with external data.
  *
- * @throws {BundleError} if it is not an ONNX graph, or a weight has another type than float32, float16 and uint8
+ * @throws {BundleError} if it is not an ONNX graph, or a weight has another type than float32 and float16
  */
 export function missingWeights(skeleton: Buffer): MissingWeight[] {
   const weights: MissingWeight[] = [];
@@ -96,7 +95,7 @@ function describe(initializer: Buffer): MissingWeight {
   const type = fields.find(({ number }) => number === tensor.dataType)?.value ?? 0;
   const dtype = dataTypes.get(type);
   if (!dtype)
-    throw new BundleError(`The skeleton's weight "${name}" has the ONNX type ${type}, not float32, float16 or uint8`);
+    throw new BundleError(`The skeleton's weight "${name}" has the ONNX type ${type}, not float32 or float16`);
   const shape = fields.filter(({ number }) => number === tensor.dims).flatMap(sizes);
   return { checkpoint: locationOf(fields), name, dtype, shape };
 }

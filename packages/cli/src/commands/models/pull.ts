@@ -5,7 +5,6 @@ import { Interrupted } from '../../exit/failure.js';
 import { interruptible } from '../../exit/interruption.js';
 import { serverConfig } from '../../server-options.js';
 import { bytes } from '../../terminal/format.js';
-import { nextCommand } from '../../terminal/next-command.js';
 import { showDownload } from '../../terminal/progress.js';
 import { print, printJson, say, shownName, tick } from '../../terminal/terminal.js';
 
@@ -17,17 +16,14 @@ export function addPull(models: Command): void {
       'Download and test a bundle. After an interruption, the same command resumes the download.\n' +
         'Supports HTTPS_PROXY, HTTP_PROXY and NO_PROXY, and for Hugging Face HF_ENDPOINT (a mirror) and HF_TOKEN.',
     )
-    .argument('<bundle>', 'a name from `gen3d models list`, or the URL of a manifest.json')
+    .argument('<bundle>', 'a name from `gen3d models list`')
     .option(
       '--from <file>',
       'use this copy of the published weights, or the folder with them if there are several files',
     )
     .addOption(
-      new Option(
-        '--precision <precision>',
-        'fp16 halves the disk and GPU memory; int8 is for CPUs; fp32 keeps the published weights',
-      )
-        .choices(['fp32', 'fp16', 'int8'])
+      new Option('--precision <precision>', 'fp16 halves the disk and GPU memory; fp32 keeps the published weights')
+        .choices(['fp32', 'fp16'])
         .default('fp32'),
     )
     .action((bundle: string, options: WeightsOptions, command: Command) => pull(bundle, options, command));
@@ -35,10 +31,10 @@ export function addPull(models: Command): void {
 
 interface WeightsOptions {
   readonly from?: string;
-  readonly precision: 'fp32' | 'fp16' | 'int8';
+  readonly precision: 'fp32' | 'fp16';
 }
 
-async function pull(nameOrUrl: string, weights: WeightsOptions, command: Command): Promise<void> {
+async function pull(name: string, weights: WeightsOptions, command: Command): Promise<void> {
   const { testBundle } = await import('@gen3d/engine');
   const { installedBundle, modelDirs, pulledModelsDir, sizeOf } = await import('@gen3d/engine/bundles');
   const { pullBundle } = await import('@gen3d/weights');
@@ -54,19 +50,19 @@ async function pull(nameOrUrl: string, weights: WeightsOptions, command: Command
   };
   const display = await showDownload();
   const { manifest, directory } = await interruptible((signal) =>
-    pullBundle(nameOrUrl, { ...options, onProgress: display.update, signal }),
+    pullBundle(name, { ...options, onProgress: display.update, signal }),
   )
     .catch((error: unknown) => {
       throw error instanceof Interrupted ? new Interrupted('Run the same command to resume.') : error;
     })
     .finally(() => display.stop());
 
-  const { name, title, kind, license } = manifest;
+  const { title, kind, license } = manifest;
   say(`${tick()} ${title}, ${bytes(sizeOf({ manifest }))}`);
   say(`  code: ${license.code.license}`);
   say(`  weights: ${license.weights.license}`);
   say(`  training data: ${license.trainingData.license}`);
-  say(`\`${nextCommand(`models use ${name}`)}\` makes it the default ${noun(kind)}`);
+  say(`\`gen3d models use ${name}\` makes it the default ${noun(kind)}`);
   if (command.optsWithGlobals().json === true) printJson(await describeBundle(await installedBundle(name, directory)));
   else print(directory);
 }
