@@ -2,53 +2,45 @@ import { Accessor, BufferUtils, type GLTF, ImageUtils } from '@gltf-transform/co
 import { ConversionError } from './conversion-error.js';
 
 // A GLB of a few hundred bytes can declare gigabytes: in accessors without data, by drawing one mesh a thousand times,
-// in the headers of images and in compressed data. So everything that a file declares is summed before any of it is
-// allocated, and what it declares about its own bytes must be true.
+// in the headers of images and in compressed data. So one pass sums what a file declares before any of it is allocated.
+// A reference to something that is missing throws a TypeError, which `readGlb` reports as a damaged file.
 
 /** How much a GLB may declare. */
 export interface ModelLimits {
-  /** Triangles, counted once for each node that draws them. */
+  /** Triangles, counted once for each node that draws them. Twice as many vertices are allowed. */
   readonly triangles: number;
-  /** Vertices, counted in the same way. */
-  readonly vertices: number;
   /**
-   * Bytes of all accessors, and of all compressed buffer views after decompression. The same limit applies to the
-   * accessors of all primitives, and to the files of all images, where each use of a shared one counts, because it is
-   * copied.
+   * Bytes of all accessors and of all buffer views after decompression. The same limit applies to the accessors of all
+   * primitives, and to the files of all images, where each use of a shared one counts, because it is copied.
    */
   readonly bytes: number;
   /** Pixels of all images together. */
   readonly pixels: number;
-  /** Entries of each list in the JSON, morph targets, and primitives counted once for each node that draws them. */
-  readonly objects: number;
-  /** Levels of the node tree. */
-  readonly depth: number;
-  readonly jsonBytes: number;
 }
 
 export const defaultLimits: ModelLimits = {
   triangles: 5_000_000,
-  vertices: 10_000_000,
   bytes: 512 * 1024 ** 2,
   pixels: 64 * 1024 ** 2,
-  objects: 10_000,
-  depth: 256,
-  jsonBytes: 16 * 1024 ** 2,
 };
 
-/** The lists inside the entries of a list. glTF-Transform creates an object for each of their entries, too. */
-const nestedLists: Readonly<Record<string, readonly string[]>> = {
-  animations: ['channels', 'samplers'],
-  skins: ['joints'],
-};
+const maxJsonBytes = 16 * 1024 ** 2;
+/** Objects, numbers and texts in the JSON. glTF-Transform takes up to 2 kB for an object. */
+const maxValues = 250_000;
+/** Primitives, counted once for each node that draws them. */
+const maxPrimitives = 10_000;
+/** Levels of the node tree. */
+const maxDepth = 256;
 
 const componentBytes: Record<number, number> = { 5120: 1, 5121: 1, 5122: 2, 5123: 2, 5125: 4, 5126: 4 };
+const types: ReadonlySet<string> = new Set(['SCALAR', 'VEC2', 'VEC3', 'VEC4', 'MAT2', 'MAT3', 'MAT4']);
 
 const text = (value: number) => value.toLocaleString('en');
 
 /** Refuses a file that contradicts itself. */
 const untrue = (problem: string) => new ConversionError(`The file is damaged: ${problem}. Export it again`);
 
+/** A sum with a size that is not a number is NaN, and refused. */
 function requireAtMost(limit: number, count: number, what: string): void {
   if (count <= limit) return;
   throw new ConversionError(
@@ -56,10 +48,8 @@ function requireAtMost(limit: number, count: number, what: string): void {
   );
 }
 
-/** @throws {ConversionError} if the JSON of a GLB is longer than the limit */
-export function requireShortJson(bytes: number, limits: ModelLimits): void {
-  requireAtMost(limits.jsonBytes, bytes, 'bytes of JSON');
-}
+/** @throws {ConversionError} if the JSON of a GLB is too long to be parsed */
+export const requireShortJson = (bytes: number): void => requireAtMost(maxJsonBytes, bytes, 'bytes of JSON');
 
 /**
  * Checks what the JSON of a GLB declares, before anything is allocated for it.
@@ -69,250 +59,137 @@ export function requireShortJson(bytes: number, limits: ModelLimits): void {
  * @throws {ConversionError} that says what the file declares, if this exceeds a limit or the bytes that the file has
  */
 export function requireWithinLimits(json: GLTF.IGLTF, binary: Uint8Array, limits: ModelLimits): number {
-  for (const [name, entries] of Object.entries(json)) {
-    if (!Array.isArray(entries)) continue;
-    requireAtMost(limits.objects, entries.length, name);
-    for (const nested of nestedLists[name] ?? []) {
-      const parts = entries.flatMap((entry) => entry[nested] ?? []);
-      requireAtMost(limits.objects, parts.length, `${nested} of ${name}`);
-    }
-  }
-  const buffers = new DeclaredBuffers(json, binary);
-  requireAccessors(json, buffers, limits);
-  requireTree(json, limits);
-  requireImages(json, buffers, limits);
-  return requireMeshes(json, buffers, limits);
-}
+  const { accessors = [], bufferViews = [], buffers = [], images = [], meshes = [], nodes = [], textures = [] } = json;
+  requireAtMost(maxValues, valuesIn(json), 'values in its JSON');
+  requireTree(nodes);
 
-function requireAccessors(json: GLTF.IGLTF, buffers: DeclaredBuffers, limits: ModelLimits): void {
-  let bytes = buffers.decompressedBytes;
-  for (const [index, accessor] of list(json, 'accessors').entries()) {
-    const name = `accessor ${index}`;
-    const elementBytes = elementBytesOf(accessor, name);
-    bytes += elementBytes * natural(accessor.count, `${name} has no valid count`);
-    if (accessor.bufferView !== undefined) {
-      requireElements(buffers, { ...accessor, name, bufferView: accessor.bufferView, elementBytes });
-    }
-    if (accessor.sparse === undefined) continue;
-    const { indices, values, ...sparse } = accessor.sparse;
-    const overrides = natural(sparse.count, `${name} has no valid count of sparse values`);
-    if (overrides > accessor.count) {
-      throw untrue(`${name} replaces ${text(overrides)} of ${text(accessor.count)} values`);
-    }
-    const indexBytes = elementBytesOf({ type: 'SCALAR', componentType: indices.componentType }, name);
-    const parts = [
-      { name: `the sparse indices of ${name}`, elementBytes: indexBytes, ...indices },
-      { name: `the sparse values of ${name}`, elementBytes, ...values },
-    ];
-    for (const part of parts) requireElements(buffers, { ...part, count: overrides });
+  const bytesIn = (view: number) => {
+    const { buffer, byteOffset = 0, byteLength } = bufferViews[view]!;
+    const { uri } = buffers[buffer]!;
+    // As in glTF-Transform, the binary chunk stands for every buffer without a URI.
+    const bytes = uri === undefined ? binary : BufferUtils.createBufferFromDataURI(uri);
+    const end = byteOffset + byteLength;
+    if (end <= bytes.length) return bytes.subarray(byteOffset, end);
+    throw untrue(`buffer view ${view} declares bytes up to ${text(end)}, and its buffer has ${text(bytes.length)}`);
+  };
+  const sizes = accessors.map((accessor, index) => requireAccessor(accessor, `accessor ${index}`, bufferViews));
+  let geometryBytes = sizes.reduce((sum, size) => sum + size, 0);
+  for (const { extensions } of bufferViews) {
+    const meshopt = extensions?.EXT_meshopt_compression as { count: number; byteStride: number } | undefined;
+    if (meshopt) geometryBytes += natural(meshopt.count, 'compressed data') * natural(meshopt.byteStride, 'its stride');
   }
-  requireAtMost(limits.bytes, bytes, 'bytes of geometry');
-}
+  requireAtMost(limits.bytes, geometryBytes, 'bytes of geometry');
 
-function elementBytesOf({ type, componentType }: Pick<GLTF.IAccessor, 'type' | 'componentType'>, name: string): number {
-  const component = componentBytes[componentType];
-  const isKnown = ['SCALAR', 'VEC2', 'VEC3', 'VEC4', 'MAT2', 'MAT3', 'MAT4'].includes(type);
-  if (component === undefined || !isKnown) throw untrue(`${name} has an unknown type`);
-  return component * Accessor.getElementSize(type);
-}
-
-interface Elements {
-  readonly name: string;
-  readonly bufferView: number;
-  readonly byteOffset?: number;
-  readonly count: number;
-  readonly elementBytes: number;
-}
-
-function requireElements(buffers: DeclaredBuffers, { name, bufferView, byteOffset, count, elementBytes }: Elements) {
-  const { length, stride } = buffers.view(bufferView, name);
-  const offset = natural(byteOffset ?? 0, `${name} has no valid offset`);
-  const bytes = count === 0 ? 0 : offset + (count - 1) * Math.max(elementBytes, stride) + elementBytes;
-  if (bytes <= length) return;
-  throw untrue(`${name} declares ${text(bytes)} bytes, and its buffer view has ${text(length)}`);
-}
-
-/** Checks that the nodes are trees of limited depth. A node with two parents would be drawn twice, or without end. */
-function requireTree(json: GLTF.IGLTF, limits: ModelLimits): void {
-  const nodes = list(json, 'nodes');
-  const isChild = new Uint8Array(nodes.length);
-  for (const [index, { children }] of nodes.entries()) {
-    for (const child of children ?? []) {
-      if (isChild[child] !== 0) throw untrue(`node ${index} has a child that is missing or has another parent`);
-      isChild[child] = 1;
-    }
-  }
-  let level = nodes.filter((_, index) => isChild[index] === 0);
-  let reached = 0;
-  for (let depth = 1; level.length > 0; depth++) {
-    requireAtMost(limits.depth, depth, 'levels of nodes');
-    reached += level.length;
-    level = level.flatMap(({ children }) => (children ?? []).map((child) => nodes[child]!));
-  }
-  if (reached < nodes.length) throw untrue('a node contains itself');
-  for (const [index, { nodes: roots = [] }] of list(json, 'scenes').entries()) {
-    if (new Set(roots).size < roots.length) throw untrue(`scene ${index} lists a node twice`);
-  }
-}
-
-function requireMeshes(json: GLTF.IGLTF, buffers: DeclaredBuffers, limits: ModelLimits): number {
-  const accessors = list(json, 'accessors');
-  const meshes = list(json, 'meshes');
-  const draws = new Float64Array(meshes.length);
-  for (const [index, { mesh }] of list(json, 'nodes').entries()) {
-    if (mesh === undefined) continue;
-    if (draws[mesh] === undefined) throw untrue(`node ${index} refers to a missing mesh`);
-    draws[mesh]++;
-  }
-  const sum = { primitives: 0, targets: 0, triangles: 0, vertices: 0, bytes: 0 };
+  const draws = new Map<number, number>();
+  for (const { mesh } of nodes) if (mesh !== undefined) draws.set(mesh, (draws.get(mesh) ?? 0) + 1);
+  for (const mesh of draws.keys()) if (!meshes[mesh]) throw untrue(`a node refers to the missing mesh ${mesh}`);
+  const sum = { primitives: 0, triangles: 0, vertices: 0, bytes: 0 };
   for (const [index, { primitives }] of meshes.entries()) {
     // A mesh that no node draws is read, too.
-    const times = Math.max(1, draws[index]!);
-    for (const primitive of primitives) {
-      const name = `a primitive of mesh ${index}`;
-      const { indices, attributes, targets = [] } = primitive;
-      const counts = Object.values(attributes).map((accessor) => accessors[accessor]?.count);
-      const vertices = Math.max(0, ...counts.map((count) => count ?? Number.NaN));
-      const corners = indices === undefined ? vertices : (accessors[indices]?.count ?? Number.NaN);
-      if (Number.isNaN(vertices + corners)) throw untrue(`${name} refers to a missing accessor`);
-      requireDraco(primitive, { corners, vertices }, buffers, name);
+    const times = draws.get(index) ?? 1;
+    for (const { indices, attributes, targets = [], extensions } of primitives) {
+      const draco = extensions?.KHR_draco_mesh_compression as { bufferView: number } | undefined;
+      const { faces, points } = draco ? dracoCounts(bytesIn(draco.bufferView)) : { faces: 0, points: 0 };
+      const vertices = Math.max(points, ...Object.values(attributes).map((accessor) => accessors[accessor]!.count));
+      const corners = Math.max(3 * faces, indices === undefined ? vertices : accessors[indices]!.count);
       sum.primitives += times;
-      sum.targets += targets.length;
       sum.triangles += (times * corners) / 3;
       sum.vertices += times * vertices;
       // Simplifying copies the values, even those that several primitives or targets share.
-      for (const index of [attributes, ...targets].flatMap(Object.values)) {
-        const accessor = accessors[index]!;
-        sum.bytes += elementBytesOf(accessor, name) * accessor.count;
-      }
+      for (const accessor of [attributes, ...targets].flatMap(Object.values))
+        sum.bytes += sizes[accessor] ?? Number.NaN;
     }
   }
-  requireAtMost(limits.objects, sum.primitives, 'primitives');
-  requireAtMost(limits.objects, sum.targets, 'morph targets');
+  requireAtMost(maxPrimitives, sum.primitives, 'primitives');
   requireAtMost(limits.bytes, sum.bytes, 'bytes of vertices');
   requireAtMost(limits.triangles, Math.floor(sum.triangles), 'triangles');
-  requireAtMost(limits.vertices, sum.vertices, 'vertices');
-  return Math.floor(sum.triangles);
-}
+  requireAtMost(2 * limits.triangles, sum.vertices, 'vertices');
 
-/** Checks that compressed triangles (version 2.2, the one that glTF allows) are as many as the JSON declares. */
-function requireDraco(
-  { extensions }: GLTF.IMeshPrimitive,
-  { corners, vertices }: { corners: number; vertices: number },
-  buffers: DeclaredBuffers,
-  name: string,
-): void {
-  const draco = extensions?.KHR_draco_mesh_compression as { bufferView: number } | undefined;
-  if (!draco) return;
-  const data = buffers.read(draco.bufferView, name);
-  const [major, minor, encoder, method, , flags] = data.subarray(5);
-  // Flags: metadata, of any length, would come before the numbers.
-  const isKnown = major === 2 && minor === 2 && encoder === 1 && (method === 0 || method === 1) && flags === 0;
-  if (!isKnown) throw new ConversionError(`The Draco data of ${name} cannot be checked. Export it without compression`);
-  // Sequential: faces, points. Edgebreaker: the kind of its traversal, vertices before it splits them, faces.
-  const first = readVarint(data, method === 0 ? 11 : 12);
-  const second = readVarint(data, first.end);
-  const [faces, points] = method === 0 ? [first.value, second.value] : [second.value, first.value];
-  if (3 * faces === corners && points <= vertices) return;
-  throw untrue(
-    `${name} declares ${text(corners / 3)} triangles of ${text(vertices)} vertices, and its Draco data ${text(faces)} of ${text(points)}`,
-  );
-}
-
-function readVarint(data: Uint8Array, start: number): { value: number; end: number } {
-  let value = 0;
-  for (let at = start; at < start + 5; at++) {
-    const byte = data[at] ?? 0;
-    value += (byte & 127) * 128 ** (at - start);
-    if (byte < 128) return { value, end: at + 1 };
-  }
-  return { value: Number.POSITIVE_INFINITY, end: start };
-}
-
-function requireImages(json: GLTF.IGLTF, buffers: DeclaredBuffers, limits: ModelLimits): void {
-  const used = new Set(list(json, 'textures').map(({ source }) => source));
-  const sum = { bytes: 0, pixels: 0 };
-  for (const [index, { bufferView, uri }] of list(json, 'images').entries()) {
-    const name = `image ${index}`;
-    const file = uri === undefined ? buffers.read(bufferView!, name) : BufferUtils.createBufferFromDataURI(uri);
-    // Each image gets its own copy, even of a buffer view that several images share.
-    sum.bytes += uri === undefined ? buffers.view(bufferView!, name).length : file.length;
+  const used = new Set(textures.map(({ source }) => source));
+  const image = { bytes: 0, pixels: 0 };
+  for (const [index, { bufferView, uri }] of images.entries()) {
+    const file = uri === undefined ? bytesIn(bufferView!) : BufferUtils.createBufferFromDataURI(uri);
+    image.bytes += file.length;
     // The declared type is not the one that decoders go by.
     const type = ImageUtils.getMimeType(file);
     const size = type === null ? null : ImageUtils.getSize(file, type);
-    if (size) sum.pixels += size[0] * size[1];
+    if (size) image.pixels += size[0] * size[1];
     else if (used.has(index)) {
-      throw new ConversionError(`The file's ${name} is in an unknown format. Export it with JPEG or PNG textures`);
+      throw new ConversionError(
+        `The file's image ${index} is in an unknown format. Export it with JPEG or PNG textures`,
+      );
     }
   }
-  requireAtMost(limits.bytes, sum.bytes, 'bytes of images');
-  requireAtMost(limits.pixels, sum.pixels, 'pixels of images');
+  requireAtMost(limits.bytes, image.bytes, 'bytes of images');
+  requireAtMost(limits.pixels, image.pixels, 'pixels of images');
+  return Math.floor(sum.triangles);
 }
 
-interface MeshoptView {
-  readonly buffer: number;
-  readonly byteOffset?: number;
-  readonly byteLength: number;
-  readonly byteStride: number;
-  readonly count: number;
-}
+const valuesIn = (value: unknown): number =>
+  typeof value === 'object' && value !== null
+    ? Object.values(value).reduce((sum: number, entry) => sum + valuesIn(entry), 1)
+    : 1;
 
-/** The buffers and buffer views of a GLB, checked to be within the bytes that the file has. */
-class DeclaredBuffers {
-  decompressedBytes = 0;
-  readonly #views: { data: Uint8Array | undefined; length: number; stride: number }[];
-
-  constructor(json: GLTF.IGLTF, binary: Uint8Array) {
-    const buffers = list(json, 'buffers').map(({ uri }) =>
-      // As in glTF-Transform, the binary chunk stands for every buffer without a URI.
-      uri === undefined ? binary : BufferUtils.createBufferFromDataURI(uri),
-    );
-    const slice = (name: string, { buffer, byteOffset, byteLength }: Omit<GLTF.IBufferView, 'byteStride'>) => {
-      const start = natural(byteOffset ?? 0, `${name} has no valid offset`);
-      const end = start + natural(byteLength, `${name} has no valid length`);
-      const available = buffers[buffer]?.length ?? 0;
-      if (end <= available) return buffers[buffer]!.subarray(start, end);
-      throw untrue(`${name} declares bytes up to ${text(end)}, and its buffer has ${text(available)}`);
-    };
-    this.#views = list(json, 'bufferViews').map((view, index) => {
-      const name = `buffer view ${index}`;
-      const meshopt = view.extensions?.EXT_meshopt_compression as MeshoptView | undefined;
-      const stride = natural(view.byteStride ?? 0, `${name} has no valid stride`);
-      if (!meshopt) return { data: slice(name, view), length: view.byteLength, stride };
-      slice(`the compressed ${name}`, meshopt);
-      const { count, byteStride } = meshopt;
-      const [elements, size] = [count, byteStride].map((one) => natural(one, `${name} has no valid size`));
-      const length = elements! * size!;
-      if (length !== view.byteLength) {
-        throw untrue(`${name} declares ${text(view.byteLength)} bytes, and its compressed data ${text(length)}`);
-      }
-      this.decompressedBytes += length;
-      return { data: undefined, length, stride };
-    });
+/** Checks that the nodes are trees of limited depth. A node that contains itself would be drawn without end. */
+function requireTree(nodes: readonly GLTF.INode[]): void {
+  const parents = new Map<number, number>();
+  for (const [index, { children = [] }] of nodes.entries()) {
+    for (const child of children) {
+      if (parents.has(child)) throw untrue(`node ${child} has two parents`);
+      parents.set(child, index);
+    }
   }
-
-  view(index: number, name: string): { length: number; stride: number } {
-    const view = this.#views[index];
-    if (!view) throw untrue(`${name} refers to a missing buffer view`);
-    return view;
-  }
-
-  /** Returns the bytes of a view that is not compressed. */
-  read(index: number, name: string): Uint8Array {
-    this.view(index, name);
-    return this.#views[index]!.data ?? new Uint8Array();
+  for (const index of nodes.keys()) {
+    let depth = 1;
+    for (let at = parents.get(index); at !== undefined && depth <= maxDepth; at = parents.get(at)) depth++;
+    if (depth > maxDepth) throw untrue(`node ${index} is more than ${maxDepth} levels deep, or contains itself`);
   }
 }
 
-function list<
-  Name extends 'accessors' | 'buffers' | 'bufferViews' | 'images' | 'meshes' | 'nodes' | 'scenes' | 'textures',
->(json: GLTF.IGLTF, name: Name): NonNullable<GLTF.IGLTF[Name]> {
-  const entries = json[name] ?? [];
-  if (!Array.isArray(entries)) throw untrue(`${name} is not a list`);
-  return entries;
+/** @returns the bytes of its values. @throws {ConversionError} if its buffer views have fewer */
+function requireAccessor(accessor: GLTF.IAccessor, name: string, views: readonly GLTF.IBufferView[]): number {
+  const { type, componentType, count, sparse } = accessor;
+  if (!types.has(type) || componentBytes[componentType] === undefined) throw untrue(`${name} has an unknown type`);
+  const elementBytes = componentBytes[componentType] * Accessor.getElementSize(type);
+  const requireElements = (bytes: number, { bufferView, byteOffset = 0 }: Partial<GLTF.IAccessor>, count: number) => {
+    if (bufferView === undefined || count === 0) return;
+    const { byteLength, byteStride = 0 } = views[bufferView]!;
+    const needed = byteOffset + (count - 1) * Math.max(bytes, byteStride) + bytes;
+    if (!(needed <= byteLength)) {
+      throw untrue(`${name} declares ${text(needed)} bytes, and its buffer view has ${text(byteLength)}`);
+    }
+  };
+  requireElements(elementBytes, accessor, natural(count, name));
+  if (sparse && natural(sparse.count, name) > count) {
+    throw untrue(`${name} replaces ${text(sparse.count)} of ${text(count)} values`);
+  }
+  if (sparse) requireElements(componentBytes[sparse.indices.componentType]!, sparse.indices, sparse.count);
+  if (sparse) requireElements(elementBytes, sparse.values, sparse.count);
+  return elementBytes * count;
 }
 
-function natural(value: unknown, problem: string): number {
-  if (Number.isSafeInteger(value) && (value as number) >= 0) return value as number;
-  throw untrue(problem);
+/** Reads how much Draco's decoder allocates (version 2.2, the one that glTF allows). */
+function dracoCounts(data: Uint8Array): { faces: number; points: number } {
+  const [major, minor, encoder, method, , flags] = data.subarray(5);
+  // Flags: metadata, of any length, would come before the numbers.
+  const isKnown = major === 2 && minor === 2 && encoder === 1 && (method === 0 || method === 1) && flags === 0;
+  if (!isKnown)
+    throw new ConversionError('The Draco data of the file cannot be checked. Export it without compression');
+  // Sequential: faces, points. Edgebreaker: the kind of its traversal, vertices before it splits them, faces.
+  let at = method === 0 ? 11 : 12;
+  const varint = () => {
+    let value = 0;
+    for (let scale = 1; ; scale *= 128) {
+      const byte = data[at++] ?? 0;
+      value += (byte & 127) * scale;
+      if (byte < 128 || scale > 2 ** 35) return value;
+    }
+  };
+  const [first, second] = [varint(), varint()];
+  return method === 0 ? { faces: first, points: second } : { faces: second, points: first };
+}
+
+function natural(count: unknown, name: string): number {
+  if (Number.isSafeInteger(count) && (count as number) >= 0) return count as number;
+  throw untrue(`${name} has no valid count`);
 }

@@ -46,7 +46,7 @@ export async function readGlb(
 
 /** Returns the extensions without which a GLB cannot be read. @throws {ConversionError} as `readGlb` */
 export const requiredExtensions = (glb: Uint8Array): readonly string[] =>
-  readContent(glb, defaultLimits).json.extensionsRequired ?? [];
+  readContent(glb).json.extensionsRequired ?? [];
 
 /**
  * Checks a GLB without reading its triangles, as `readModel` does before it reads them.
@@ -65,7 +65,7 @@ interface GlbContent {
 }
 
 function checked(glb: Uint8Array, supported: readonly string[], limits: ModelLimits) {
-  const { json, binary } = readContent(glb, limits);
+  const { json, binary } = readContent(glb);
   const unsupported = json.extensionsRequired?.filter((extension) => !supported.includes(extension)) ?? [];
   if (unsupported.length > 0) {
     throw new ConversionError(
@@ -85,11 +85,11 @@ function checked(glb: Uint8Array, supported: readonly string[], limits: ModelLim
   }
 }
 
-function readContent(glb: Uint8Array, limits: ModelLimits): GlbContent {
+function readContent(glb: Uint8Array): GlbContent {
   requireComplete(glb);
   let content: GlbContent;
   try {
-    content = parseChunks(glb, limits);
+    content = parseChunks(glb);
   } catch (error) {
     throw error instanceof ConversionError ? error : damaged(error);
   }
@@ -117,11 +117,11 @@ function requireComplete(glb: Uint8Array): void {
   }
 }
 
-function parseChunks(glb: Uint8Array, limits: ModelLimits): GlbContent {
+function parseChunks(glb: Uint8Array): GlbContent {
   const view = new DataView(glb.buffer, glb.byteOffset, glb.byteLength);
   if (view.getUint32(headerBytes + 4, true) !== jsonChunk) throw new Error('The first chunk is not JSON');
   const length = view.getUint32(headerBytes, true);
-  requireShortJson(length, limits);
+  requireShortJson(length);
   const start = headerBytes + chunkHeaderBytes;
   const end = start + length;
   const json = JSON.parse(new TextDecoder().decode(glb.subarray(start, end)));

@@ -51,6 +51,9 @@ const meshopt = (json: GLTF.IGLTF) =>
     byteLength: number;
   };
 
+const dracoView = (json: GLTF.IGLTF) =>
+  (json.meshes![0]!.primitives[0]!.extensions!.KHR_draco_mesh_compression as { bufferView: number }).bufferView;
+
 /** Adds a buffer view of this length to the bytes that the file has. */
 function view(json: GLTF.IGLTF, byteLength: number, options: Partial<GLTF.IBufferView> = {}): { bufferView: number } {
   return { bufferView: json.bufferViews!.push({ buffer: 0, byteLength, ...options }) - 1 };
@@ -131,7 +134,7 @@ test.each<[string, RegExp, Change, (() => Promise<Uint8Array>)?]>([
     /accessor 0 has an unknown type/,
     (json) => void Object.assign(json.accessors![0]!, { type: 'VEC9' }),
   ],
-  ['a list that is not one', /nodes is not a list/, (json) => void Object.assign(json, { nodes: { length: 1e9 } })],
+  ['a list that is not one', /^The file is damaged/, (json) => void Object.assign(json, { nodes: { length: 1e9 } })],
   [
     'a buffer view beyond the end of the file',
     /buffer view 0 declares bytes up to 4,294,967,295, and its buffer has [\d,]+/,
@@ -144,12 +147,12 @@ test.each<[string, RegExp, Change, (() => Promise<Uint8Array>)?]>([
   ],
   [
     'sparse indices beyond the end of a buffer view',
-    /the sparse indices of accessor \d declares 12 bytes, and its buffer view has 4/,
+    /accessor \d declares 12 bytes, and its buffer view has 4/,
     (json) => void Object.assign(position(json), sparse(json, 3, 4, 36)),
   ],
   [
     'sparse values beyond the end of a buffer view',
-    /the sparse values of accessor \d declares 36 bytes, and its buffer view has 4/,
+    /accessor \d declares 36 bytes, and its buffer view has 4/,
     (json) => void Object.assign(position(json), sparse(json, 3, 12, 4)),
   ],
   [
@@ -181,8 +184,9 @@ test.each<[string, RegExp, Change, (() => Promise<Uint8Array>)?]>([
   ],
   [
     'many morph targets',
-    /^The file declares 10,001 morph targets, and the limit is 10,000\. Export it with fewer$/,
-    (json) => void Object.assign(json.meshes![0]!.primitives[0]!, { targets: new Array(10_001).fill({ POSITION: 0 }) }),
+    /^The file declares 260,[\d,]+ values in its JSON, and the limit is 250,000\. Export it with fewer$/,
+    (json) =>
+      void Object.assign(json.meshes![0]!.primitives[0]!, { targets: new Array(130_000).fill({ POSITION: 0 }) }),
   ],
   [
     'one accessor as the values of many morph targets',
@@ -194,27 +198,27 @@ test.each<[string, RegExp, Change, (() => Promise<Uint8Array>)?]>([
   ],
   [
     'many channels of animations',
-    /^The file declares 10,002 channels of animations, and the limit is 10,000\. Export it with fewer$/,
-    (json) => void Object.assign(json, { animations: new Array(2).fill({ channels: new Array(5_001).fill({}) }) }),
+    /^The file declares 300,[\d,]+ values in its JSON/,
+    (json) => void Object.assign(json, { animations: new Array(2).fill({ channels: new Array(150_000).fill({}) }) }),
   ],
   [
     'many joints of skins',
-    /^The file declares 10,002 joints of skins, and the limit is 10,000\. Export it with fewer$/,
-    (json) => void Object.assign(json, { skins: new Array(2).fill({ joints: new Array(5_001).fill(0) }) }),
+    /^The file declares 300,[\d,]+ values in its JSON/,
+    (json) => void Object.assign(json, { skins: new Array(2).fill({ joints: new Array(150_000).fill(0) }) }),
   ],
   [
     'many nodes',
-    /^The file declares 20,0\d\d nodes, and the limit is 10,000/,
-    (json) => void json.nodes!.push(...new Array(20_000).fill({})),
+    /^The file declares 300,[\d,]+ values in its JSON/,
+    (json) => void Object.assign(json, { nodes: new Array(300_000).fill({}) }),
   ],
   [
     'many materials',
-    /^The file declares 10,001 materials/,
-    (json) => void Object.assign(json, { materials: new Array(10_001).fill({}) }),
+    /^The file declares 300,[\d,]+ values in its JSON/,
+    (json) => void Object.assign(json, { materials: new Array(300_000).fill({}) }),
   ],
   [
     'a deep tree of nodes',
-    /^The file declares 257 levels of nodes, and the limit is 256/,
+    /node \d+ is more than 256 levels deep/,
     (json) =>
       void json.nodes!.push(
         ...Array.from({ length: 300 }, (_, at) => ({ children: at < 299 ? [json.nodes!.length + at + 1] : [] })),
@@ -222,23 +226,22 @@ test.each<[string, RegExp, Change, (() => Promise<Uint8Array>)?]>([
   ],
   [
     'a node that contains itself',
-    /a node contains itself/,
+    /node 0 is more than 256 levels deep, or contains itself/,
     (json) => void Object.assign(json.nodes![0]!, { children: [0] }),
   ],
   [
     'a node with two parents',
-    /has a child that is missing or has another parent/,
+    /node 1 has two parents/,
     (json) => void json.nodes!.push({}, { children: [json.nodes!.length] }, { children: [json.nodes!.length] }),
   ],
   [
     'a node without its mesh',
-    /node 0 refers to a missing mesh/,
+    /a node refers to the missing mesh 7/,
     (json) => void Object.assign(json.nodes![0]!, { mesh: 7 }),
   ],
-  ['a scene with a node twice', /scene 0 lists a node twice/, (json) => void json.scenes![0]!.nodes!.push(0)],
   [
     'a primitive without its values',
-    /refers to a missing accessor/,
+    /^The file is damaged/,
     (json) => void Object.assign(json.meshes![0]!.primitives[0]!, { indices: 99 }),
   ],
   [
@@ -286,40 +289,37 @@ test.each<[string, RegExp, Change, (() => Promise<Uint8Array>)?]>([
   ],
   [
     'more compressed values than a buffer view has',
-    /buffer view 1 declares [\d,]+ bytes, and its compressed data [\d,]+/,
+    /^The file declares [\d,]+ bytes of geometry/,
     (json) => void Object.assign(meshopt(json), { count: 1e9 }),
     () => compressedBy('meshopt'),
   ],
   [
-    'many compressed values',
-    /^The file declares [\d,]+ bytes of geometry/,
-    (json) => {
-      const first = json.bufferViews!.find(({ extensions }) => extensions);
-      meshopt(json).count = 4e8;
-      first!.byteLength = 4e8 * meshopt(json).byteStride;
-    },
-    () => compressedBy('meshopt'),
-  ],
-  [
     'compressed data beyond the end of the file',
-    /the compressed buffer view 1 declares bytes up to [\d,]+/,
+    /^The file is damaged/,
     (json) => void Object.assign(meshopt(json), { byteLength: 1e9 }),
     () => compressedBy('meshopt'),
   ],
   [
     'fewer triangles than its Draco data',
-    /declares 1 triangles of [\d,]+ vertices, and its Draco data [\d,]+ of [\d,]+/,
+    /^The file is damaged/,
     (json) => void Object.assign(json.accessors![json.meshes![0]!.primitives[0]!.indices!]!, { count: 3 }),
     () => compressedBy('draco'),
   ],
   [
-    'Draco data with metadata',
-    /^The Draco data of a primitive of mesh 0 cannot be checked\. Export it without compression$/,
+    'many triangles in Draco data',
+    /^The file declares [\d,]+ triangles, and the limit is 5,000,000/,
     (json, binary) => {
-      const { bufferView } = json.meshes![0]!.primitives[0]!.extensions!.KHR_draco_mesh_compression as {
-        bufferView: number;
-      };
-      binary[(json.bufferViews![bufferView]!.byteOffset ?? 0) + 10] = 0x80;
+      const start = json.bufferViews![dracoView(json)]!.byteOffset ?? 0;
+      // As long as the numbers of vertices and faces, of which the second is 2 ** 27.
+      binary.set([0x80, 0x01, 0x80, 0x80, 0x80, 0x40], start + 12);
+    },
+    () => compressedBy('draco'),
+  ],
+  [
+    'Draco data with metadata',
+    /^The Draco data of the file cannot be checked\. Export it without compression$/,
+    (json, binary) => {
+      binary[(json.bufferViews![dracoView(json)]!.byteOffset ?? 0) + 10] = 0x80;
     },
     () => compressedBy('draco'),
   ],
