@@ -1,6 +1,8 @@
 // Bundles, defaults and checks, for programs that do not run networks. This entry point loads no native part.
 export { BundleError, MissingBundleError, NativePartError } from './base/errors.js';
+export { meshDefaults } from './base/mesh-defaults.js';
 export { loadProblem } from './base/native-part.js';
+export { inspectNativeParts, type NativePart } from './base/native-parts.js';
 export {
   type Bundle,
   builtInBundle,
@@ -13,9 +15,7 @@ export {
   isPath,
   loadBundle,
   packagedBundles,
-  packageOf,
   parseJson,
-  parseManifest,
   rememberVerified,
   sha256Of,
   sizeOf,
@@ -32,6 +32,4 @@ export {
 } from './bundle/manifest.js';
 export { modelDirs, pulledModelsDir } from './bundle/model-dirs.js';
 export { assumedSpeed, flopsOf } from './device/cpu-speed.js';
-export { meshDefaults } from './mesh-defaults.js';
-export { inspectNativeParts, type NativePart } from './native-parts.js';
 export { toFloat16 } from './network/float16.js';

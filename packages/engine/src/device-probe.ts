@@ -2,10 +2,10 @@
 import { readFile } from 'node:fs/promises';
 import { type Handlers, parentChannel } from '@gen3d/rpc';
 import { loadBundle } from './bundle/load-bundle.js';
+import { compareWithCpu, runBundle, totalTimes } from './device/parity-run.js';
 import type { Probe } from './device/probe.js';
 import { ComputeDevice } from './network/compute-device.js';
 import { env, InferenceSession } from './network/onnxruntime.js';
-import { compareWithCpu, runBundle, totalTimes } from './parity-run.js';
 
 /** An ONNX graph that adds one number to itself. Opening it makes the provider choose its adapter. */
 const smallestGraph = Buffer.from(

@@ -9,6 +9,7 @@ import { BundleError } from './base/errors.js';
 import type { TexturedMesh } from './base/mesh.js';
 import { writeBallBundle } from './bundle/bundle.fixture.js';
 import type { Device } from './device/adapter.js';
+import { findBundles, openDevice } from './device/engine-device.js';
 import {
   describeEngine,
   engineOptions,
@@ -20,7 +21,6 @@ import {
   vase,
 } from './engine.fixture.js';
 import { Engine } from './engine.js';
-import { findBundles, openDevice } from './engine-device.js';
 import { readGlb } from './gltf/read-glb.fixture.js';
 
 let folder: string;

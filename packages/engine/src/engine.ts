@@ -3,15 +3,21 @@ import type { PhotoWarning, SamplerSettings } from '@gen3d/schema/rules';
 import type { Camera } from './base/camera.js';
 import { BundleError, EngineError, MissingBundleError } from './base/errors.js';
 import type { RgbaImage } from './base/image.js';
+import { meshDefaults } from './base/mesh-defaults.js';
 import { sharp } from './base/sharp.js';
 import type { Provider } from './device/adapter.js';
 import type { ChosenDevice } from './device/choose-device.js';
-import { type EngineDevice, type EngineOptions, findBundles, findMatteBundle, openDevice } from './engine-device.js';
+import {
+  type EngineDevice,
+  type EngineOptions,
+  findBundles,
+  findMatteBundle,
+  openDevice,
+} from './device/engine-device.js';
 import type { EncodeOptions } from './field/decoder-kind.js';
 import { colorsAt, type DensityField } from './field/density-field.js';
 import { sampleGrid } from './field/sample-grid.js';
 import { type PhotoView, writeGlb } from './gltf/write-glb.js';
-import { meshDefaults } from './mesh-defaults.js';
 import { decode } from './photo/decode.js';
 import { frame } from './photo/frame.js';
 import { type MattingNetwork, matte, openMattingNetwork } from './photo/matte.js';

@@ -1,13 +1,15 @@
 export { digitalSourceType } from './base/digital-source.js';
-export { BundleError, EngineError, type EngineErrorCode, MissingBundleError } from './base/errors.js';
+export { BundleError, EngineError, type EngineErrorCode } from './base/errors.js';
 export type { RgbaImage } from './base/image.js';
 export type { TexturedMesh } from './base/mesh.js';
 export { type Bundle, bundleOfKind, findBundle, isPath, loadBundle, verifyBundle } from './bundle/load-bundle.js';
 export type { HttpManifest, Manifest, MatteManifest, ReconstructionManifest } from './bundle/manifest.js';
 export { accelerators, type Device, gpuMemory } from './device/adapter.js';
 export { type ChosenDevice, type DeviceReport, inspectDevice } from './device/choose-device.js';
+export type { EngineOptions } from './device/engine-device.js';
 export { findAdapter } from './device/find-adapter.js';
 export { probe } from './device/probe.js';
+export { checkBundle, testBundle } from './device/test-bundle.js';
 export {
   Engine,
   type FoundView,
@@ -16,12 +18,10 @@ export {
   type GenerateStats,
   type Stage,
 } from './engine.js';
-export type { EngineOptions } from './engine-device.js';
 export { problemOfGlb } from './gltf/check-glb.js';
-export { renderPartThumbnails } from './part-thumbnails.js';
 export { type DecodedPhoto, decode } from './photo/decode.js';
 export type { Photos, SidePhoto } from './photo/side-photo.js';
 export { EnginePool, type PoolGenerateOptions, type PoolOptions } from './pool/engine-pool.js';
 export type { PoolGenerated, PoolProgress } from './pool/threads.js';
+export { renderPartThumbnails } from './render/part-thumbnails.js';
 export { renderView } from './render/render-view.js';
-export { checkBundle, type SelfTest, selfTests, testBundle } from './self-test.js';

@@ -91,15 +91,9 @@ export async function inspectDevice(
       // This is not saved, because a killed process or an unreadable file says nothing about the next start.
       if ('problem' in probed)
         return { provider, adapter, checks, problem: `${name} does not run on it: ${probed.problem}` };
-      const { difference, ms, firstMs, cpuMs } = probed.result;
-      verdict = {
-        rms: finite(difference.rms),
-        largest: finite(difference.largest),
-        ms,
-        firstMs,
-        cpuMs,
-        checkedAt: new Date().toISOString(),
-      };
+      const { difference, ms } = probed.result;
+      const figures = { rms: finite(difference.rms), largest: finite(difference.largest), ms };
+      verdict = { ...figures, checkedAt: new Date().toISOString() };
       if (cacheDir) await saveVerdict(cacheDir, key, verdict);
     }
     checks.push({ bundle: name, verdict });
@@ -128,14 +122,7 @@ const percent = (share: number | null) =>
 const Figure = z.number().nullable();
 
 /** The result of comparing a bundle's outputs on a device with those on the CPU. */
-const Verdict = z.object({
-  rms: Figure,
-  largest: Figure,
-  ms: z.number(),
-  firstMs: z.number(),
-  cpuMs: z.number(),
-  checkedAt: z.string(),
-});
+const Verdict = z.object({ rms: Figure, largest: Figure, ms: z.number(), checkedAt: z.string() });
 const Verdicts = z.record(z.string(), Verdict);
 
 export type Verdict = z.infer<typeof Verdict>;

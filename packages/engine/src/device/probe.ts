@@ -7,10 +7,8 @@ import type { Difference } from './difference.js';
 
 export interface ParityRun {
   readonly difference: Difference;
-  /** How long a run of all graphs of the bundle takes, after the first run. */
+  /** How long a run of all graphs of the bundle takes on the device, after the first run. */
   readonly ms: number;
-  readonly firstMs: number;
-  readonly cpuMs: number;
 }
 
 /** The engine calls these functions of a probe process. */

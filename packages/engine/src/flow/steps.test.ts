@@ -6,13 +6,13 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { flowModel, readFlowReference, writeFlowModel } from '../../../weights/src/skeleton/flow-model.fixture.js';
 import type { Cutout } from '../base/image.js';
 import { type Bundle, loadBundle } from '../bundle/load-bundle.js';
+import { compareWithCpu } from '../device/parity-run.js';
+import { testBundle } from '../device/test-bundle.js';
 import type { CameralessField } from '../field/density-field.js';
 import { sampleGrid } from '../field/sample-grid.js';
 import { ComputeDevice } from '../network/compute-device.js';
 import { openEncoder } from '../network/session.js';
-import { compareWithCpu } from '../parity-run.js';
 import { frame } from '../photo/frame.js';
-import { testBundle } from '../self-test.js';
 import {
   normalNoise,
   openStep,

@@ -3,8 +3,8 @@ import { MessageChannel, Worker } from 'node:worker_threads';
 import { Child, type Handlers, type Input, transfer } from '@gen3d/rpc';
 import { engineErrors } from '../base/errors.js';
 import type { ChosenDevice } from '../device/choose-device.js';
+import type { EngineOptions } from '../device/engine-device.js';
 import type { GenerateOptions } from '../engine.js';
-import type { EngineOptions } from '../engine-device.js';
 import type { Photos } from '../photo/side-photo.js';
 import type {
   NetworkObserver,

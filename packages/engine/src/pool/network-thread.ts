@@ -1,7 +1,7 @@
 /** All networks of a pool's device are opened and run in this thread, one after the other, for the pipeline threads. */
 import { join } from 'node:path';
 import { Channel, type Handlers, parentChannel, transfer } from '@gen3d/rpc';
-import { findBundles, openDevice } from '../engine-device.js';
+import { findBundles, openDevice } from '../device/engine-device.js';
 import type { OpenSession, Session } from '../network/session.js';
 import type { NetworkObserver, Networks, NetworkThread } from './threads.js';
 import { lowerPriority } from './threads.js';

@@ -2,8 +2,8 @@ import { setPriority } from 'node:os';
 import type { MessagePort } from 'node:worker_threads';
 import type { Bundle } from '../bundle/load-bundle.js';
 import type { ChosenDevice } from '../device/choose-device.js';
+import type { EngineOptions } from '../device/engine-device.js';
 import type { Generated, GenerateOptions, Stage } from '../engine.js';
-import type { EngineOptions } from '../engine-device.js';
 import type { FloatTensor, TensorSpec } from '../network/session.js';
 import type { Photos } from '../photo/side-photo.js';
 

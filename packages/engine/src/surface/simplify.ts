@@ -1,6 +1,6 @@
 import { MeshoptSimplifier } from 'meshoptimizer';
 import { type TriangleMesh, vertexNeighbors } from '../base/mesh.js';
-import { meshDefaults } from '../mesh-defaults.js';
+import { meshDefaults } from '../base/mesh-defaults.js';
 import { compact, connectedParts } from './clean.js';
 import { nonManifoldVertices } from './topology.js';
 

@@ -1,8 +1,6 @@
-import type { Bundle } from '@gen3d/engine';
 import type { InstalledBundle } from '@gen3d/engine/bundles';
-import type { Config } from '@gen3d/server';
 import type { Command } from 'commander';
-import { errorMessage, exitCode, Failed } from '../../exit/failure.js';
+import { exitCode, Failed } from '../../exit/failure.js';
 import { serverConfig } from '../../server-options.js';
 import { cross, printJson, say, tick } from '../../terminal/terminal.js';
 import { requireInstalled } from './require-installed.js';
@@ -12,67 +10,27 @@ export function addVerify(models: Command): void {
     .command('verify')
     .summary('compare all files and networks with the manifest')
     .description(
-      'Compare all files and networks with the manifest. With --self-test, also run the networks on the device that\n' +
-        'GEN3D_DEVICE names (default: the first GPU that works), and list the checks that this machine cannot run.',
+      'Compare all files and networks with the manifest. To run the networks of a bundle, use `gen3d doctor --bundle NAME`.',
     )
     .argument('[bundle...]', 'names of installed bundles; default: all')
-    .option('--self-test', 'also run the networks, to check a bundle on a new machine')
-    .action((names: string[], options: VerifyOptions, command: Command) => verify(names, options, command));
+    .action((names: string[], _: unknown, command: Command) => verify(names, command));
 }
 
-interface VerifyOptions {
-  readonly selfTest?: boolean;
-}
-
-async function verify(names: readonly string[], { selfTest = false }: VerifyOptions, command: Command): Promise<void> {
+async function verify(names: readonly string[], command: Command): Promise<void> {
   const { installedBundles, modelDirs } = await import('@gen3d/engine/bundles');
   const config = await serverConfig(command);
   const bundles = await installedBundles(modelDirs(config));
   for (const name of names) await requireInstalled(name, bundles, config);
   const chosen = names.length === 0 ? bundles : bundles.filter(({ name }) => names.includes(name));
-  const results: Array<{ name: string; problem?: string; selfTest?: TestedCheck[] }> = [];
+  const results: Array<{ name: string; problem?: string }> = [];
   for (const installed of chosen) {
     const { name } = installed;
     const problem = await problemOf(installed);
     say(problem === undefined ? `${tick()} ${name}` : `${cross()} ${name}  ${problem}`);
-    const tested = selfTest && !('problem' in installed) && problem === undefined;
-    results.push({
-      name,
-      ...(problem !== undefined && { problem }),
-      ...(tested && { selfTest: await runSelfTests(installed.bundle, config.device) }),
-    });
+    results.push({ name, ...(problem !== undefined && { problem }) });
   }
   if (command.optsWithGlobals().json === true) printJson(results);
-  const failed = results.some(({ problem, selfTest }) => problem !== undefined || selfTest?.some(isFailed));
-  if (failed) throw new Failed(exitCode.failed);
-}
-
-interface TestedCheck {
-  readonly check: string;
-  /** Absent if the check was skipped. */
-  readonly passed?: boolean;
-  readonly detail: string;
-}
-
-const isFailed = ({ passed }: TestedCheck): boolean => passed === false;
-
-async function runSelfTests(bundle: Bundle, device: Config['device']): Promise<TestedCheck[]> {
-  const { selfTests } = await import('@gen3d/engine');
-  const results: TestedCheck[] = [];
-  for (const { name: check, skipped, run } of (await selfTests(bundle, device)).tests) {
-    if (skipped !== undefined) {
-      results.push({ check, detail: skipped });
-      say(`  - ${check}: not run, ${skipped}`);
-      continue;
-    }
-    const { passed, detail } = await run().catch((error: unknown) => ({
-      passed: false,
-      detail: errorMessage(error),
-    }));
-    results.push({ check, passed, detail });
-    say(`  ${passed ? tick() : cross()} ${check}: ${detail}`);
-  }
-  return results;
+  if (results.some(({ problem }) => problem !== undefined)) throw new Failed(exitCode.failed);
 }
 
 async function problemOf(installed: InstalledBundle): Promise<string | undefined> {

@@ -2,15 +2,15 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { writeBallBundle } from './bundle/bundle.fixture.js';
-import { type Bundle, findBundle, loadBundle } from './bundle/load-bundle.js';
-import { difference, isTolerable } from './device/difference.js';
-import { registerProvider } from './network/backend.fixture.js';
-import { ComputeDevice } from './network/compute-device.js';
-import { Tensor } from './network/onnxruntime.js';
+import { writeBallBundle } from '../bundle/bundle.fixture.js';
+import { type Bundle, findBundle, loadBundle } from '../bundle/load-bundle.js';
+import { registerProvider } from '../network/backend.fixture.js';
+import { ComputeDevice } from '../network/compute-device.js';
+import { Tensor } from '../network/onnxruntime.js';
+import { difference, isTolerable } from './difference.js';
 import { compareWithCpu } from './parity-run.js';
 
-const models = join(import.meta.dirname, '../../../models');
+const models = join(import.meta.dirname, '../../../../models');
 
 let folder: string;
 beforeAll(async () => {

@@ -1,11 +1,11 @@
-import { BundleError, MissingBundleError } from './base/errors.js';
-import { type Bundle, builtInBundle, bundleOfKind, findBundle, packageOf } from './bundle/load-bundle.js';
-import type { MatteManifest, ReconstructionManifest } from './bundle/manifest.js';
-import type { Device } from './device/adapter.js';
-import { type ChosenDevice, chooseDevice } from './device/choose-device.js';
-import { assumedSpeed, flopsOf } from './device/cpu-speed.js';
-import { ComputeDevice } from './network/compute-device.js';
-import { localSessions, type OpenSession } from './network/session.js';
+import { BundleError, MissingBundleError } from '../base/errors.js';
+import { type Bundle, builtInBundle, bundleOfKind, findBundle, packageOf } from '../bundle/load-bundle.js';
+import type { MatteManifest, ReconstructionManifest } from '../bundle/manifest.js';
+import { ComputeDevice } from '../network/compute-device.js';
+import { localSessions, type OpenSession } from '../network/session.js';
+import type { Device } from './adapter.js';
+import { type ChosenDevice, chooseDevice } from './choose-device.js';
+import { assumedSpeed, flopsOf } from './cpu-speed.js';
 
 export interface EngineOptions {
   /** A bundle's name, or `inflate`. */
