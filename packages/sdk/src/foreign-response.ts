@@ -16,20 +16,15 @@ import { codeOf, messageOf } from './realms.js';
 const proxyProblems: Readonly<Record<number, string>> = {
   // The limit of gen3d's own server is in docs/contract.md.
   413: 'a proxy refuses requests of this size. Raise its limit to 8 MiB (in nginx: client_max_body_size 8m), or send a smaller image',
-  431: 'a proxy refuses the headers as too large. Raise its limit, or use a shorter label',
   502: 'a proxy does not reach the gen3d server behind it. Check that the server runs, or wait until it has started',
   503: 'a proxy says that the gen3d server behind it is not available. Try again later',
   504: 'a proxy waited too long for the gen3d server behind it. Try again, or raise the time limit of the proxy',
-  511: 'this network asks for a sign-in. Open any page in a browser, sign in, and try again',
 };
-
-/** Cloudflare's 521 to 527 mean the same as 502, except 524. */
-const standardStatus = (status: number) => (status === 524 ? 504 : status >= 521 && status <= 527 ? 502 : status);
 
 /** Converts a response without the body of an API error to an error. */
 export function foreignResponse(url: string, details: Gen3dErrorDetails & { readonly status: number }): Gen3dError {
   const { status } = details;
-  const problem = proxyProblems[standardStatus(status)];
+  const problem = proxyProblems[status];
   const response = `${new URL(url).origin} responded with status ${status}`;
   if (status >= 500) return new ServerError('internal_error', problem ? `${response}: ${problem}` : response, details);
   if (problem) return new Gen3dError('invalid_response', `${response}: ${problem}`, details);

@@ -51,10 +51,6 @@ export async function readImage(image: ImageInput, sharp?: Sharp): Promise<strin
   if (image === '') throw invalid('image is an empty string. Pass a path, an http(s) URL or a data URI');
   if (typeof image === 'string') {
     if (/^data:/i.test(image)) return inline(bytesOfDataUri(image));
-    // Long, or with the signature of a PNG, JPEG or WebP.
-    if (/^([\w+/=\s-]{1000,}|(iVBORw0KGgo|\/9j\/|UklGR)[\w+/=\s-]+)$/.test(image)) {
-      throw invalid('image is base64 text. Pass its bytes, or a data URI: data:image/jpeg;base64,…');
-    }
     if (/^file:\/\//i.test(image)) {
       if (!URL.canParse(image)) throw invalid(`${image} is not a valid file URL. Pass the path of the file`);
       return inlineFile(new URL(image));
@@ -66,9 +62,6 @@ export async function readImage(image: ImageInput, sharp?: Sharp): Promise<strin
   if (bytes) return inline(bytes);
   if (isWebStream(image)) return inlineStream(chunksOf(image));
   if (typeof image === 'object' && image !== null && Symbol.asyncIterator in image) return inlineStream(image);
-  // multer's file, and those of other parsers of forms.
-  if (bytesIn((image as { buffer?: unknown } | null)?.buffer))
-    throw invalid('image is an object with a buffer. Pass image.buffer');
   const problem = image === undefined ? 'missing' : `of type ${tagOf(image)}`;
   throw invalid(
     `image is ${problem}. Pass a path, an http(s) URL, a data URI, bytes, a Blob or a stream of bytes, ` +

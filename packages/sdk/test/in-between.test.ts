@@ -142,10 +142,6 @@ describe('the page of a proxy', () => {
   test.each([
     [413, 'Gen3dError', /responded with status 413: a proxy refuses requests of this size\. Raise its limit to 8 MiB/],
     [502, 'ServerError', /responded with status 502: a proxy does not reach the gen3d server behind it/],
-    [521, 'ServerError', /responded with status 521: a proxy does not reach the gen3d server behind it/],
-    [524, 'ServerError', /responded with status 524: a proxy waited too long/],
-    [511, 'ServerError', /responded with status 511: this network asks for a sign-in/],
-    [431, 'Gen3dError', /status 431: a proxy refuses the headers as too large\. Raise its limit/],
     [503, 'ServerError', /responded with status 503: a proxy says that the gen3d server behind it is not available/],
     [504, 'ServerError', /responded with status 504: a proxy waited too long for the gen3d server behind it/],
     [520, 'ServerError', /responded with status 520$/],
