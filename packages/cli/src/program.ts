@@ -21,9 +21,7 @@ import { addWatch } from './commands/watch/watch.js';
 import { addWebhook } from './commands/webhook/webhook.js';
 import { exitCode, failureOf, Interrupted } from './exit/failure.js';
 import { addServerOptions } from './server-options.js';
-import { similarName } from './terminal/format.js';
 import { helpConfiguration } from './terminal/help.js';
-import { rememberOptions } from './terminal/next-command.js';
 import { say } from './terminal/terminal.js';
 
 const data = ['dataDir', 'database'] as const;
@@ -50,31 +48,6 @@ const serverSettings: Readonly<Record<string, 'all' | readonly Setting['key'][]>
   doctor: bundles,
 };
 
-/** Explains how to pass a file whose name starts with a dash, as in `create -dash.png`. */
-const withFileHint = (text: string) =>
-  text.replace(/^error: unknown option '-[^-'][^']*\.\w+'/, (message) => {
-    return `${message}. If it is a file, prefix its name with ./, as in ./-photo.png`;
-  });
-
-/** Refuses `gen3d UNKNOWN --help` and `gen3d help UNKNOWN`, for which commander shows the help of gen3d. */
-function requireKnownCommand(command: Command): string {
-  const [word] = command.args.filter((argument) => argument !== 'help');
-  if (command.commands.length === 0 || word === undefined || word.startsWith('-')) return '';
-  const names = command.commands.map((subcommand) => subcommand.name());
-  if (names.includes(word)) return '';
-  const similar = similarName(word, names);
-  return command.error(`error: unknown command '${word}'${similar ? `\n(Did you mean ${similar}?)` : ''}`);
-}
-
-/** After an error of a command, names the help of that command. */
-function nameHelp(command: Command, words: string): void {
-  for (const subcommand of command.commands) {
-    const name = `${words} ${subcommand.name()}`;
-    subcommand.showHelpAfterError(`For help, run \`${name} --help\`.`);
-    nameHelp(subcommand, name);
-  }
-}
-
 /** Declares the command line. It throws errors, which `run` converts to exit codes. */
 export function program(): Command {
   const gen3d = new Command('gen3d')
@@ -84,8 +57,6 @@ export function program(): Command {
     .option('--api-key <key>', 'API key for the server (GEN3D_API_KEY)')
     .configureHelp(helpConfiguration)
     .showHelpAfterError('For help, run `gen3d --help` or `gen3d COMMAND --help`.')
-    .addHelpText('beforeAll', ({ command }) => requireKnownCommand(command))
-    .configureOutput({ outputError: (text, write) => write(withFileHint(text)) })
     .exitOverride();
 
   gen3d.commandsGroup('Models:');
@@ -112,10 +83,8 @@ export function program(): Command {
   gen3d.commandsGroup('Tools:');
   addCompletion(gen3d, completeProgram);
   addMcp(gen3d);
-  nameHelp(gen3d, gen3d.name());
 
   gen3d.hook('preSubcommand', (_, command) => addSettings(command));
-  gen3d.hook('preAction', (_, command) => rememberOptions(command.optsWithGlobals()));
   return gen3d;
 }
 

@@ -3,8 +3,7 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { warningMessages } from '@gen3d/schema/rules';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { freePort } from '../../server/test/free-port.js';
-import { bin, discPng, site, testFolder } from './run.js';
+import { bin, discPng, testFolder } from './run.js';
 
 // End to end: command line, SDK, HTTP, SQLite, runner and engine. `inflate` and transparent photos keep it fast.
 const { gen3d, path, run, serve } = testFolder();
@@ -54,19 +53,6 @@ describe('create --wait', () => {
     const { code, stdout, stderr } = await gen3d(['create', 'damaged.heic']);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).toMatch(/damaged\.heic is a HEIC photo that cannot be decoded here\. .*save it as PNG, JPEG/);
-  });
-
-  test('explains a URL of this machine that cannot be fetched', async () => {
-    const { url } = await site((_, response) => response.writeHead(404).end());
-    expect((await gen3d(['create', `${url}/a.png`])).stderr).toMatch(/Cannot fetch .*status 404/);
-    const { code, stderr } = await gen3d(['create', `http://127.0.0.1:${await freePort()}/a.png`]);
-    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(/Cannot fetch .*ECONNREFUSED.*Check/) });
-  });
-
-  test('fetches a URL of this machine itself, and names the model after the file in it', async () => {
-    const { url } = await site((_, response) => response.end(discPng()));
-    const { code, stdout } = await gen3d(['create', `${url}/shop/tea%20pot.png?size=large`, '--wait']);
-    expect({ code, stdout }).toEqual({ code: 0, stdout: 'tea pot.glb\n' });
   });
 
   test('writes several models into a folder, despite a failed photo', async () => {

@@ -3,7 +3,6 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { type ServerOptions, withClient } from '../connection/client.js';
 import { type ListQuery, listJobs, type NamedTask } from '../jobs/account-jobs.js';
 import { age, duration, shellWord, table } from '../terminal/format.js';
-import { nextCommand } from '../terminal/next-command.js';
 import { isInteractive, paint, print, printJson, say } from '../terminal/terminal.js';
 
 interface ListOptions extends ServerOptions {
@@ -53,12 +52,7 @@ async function list({ search, status, limit, cursor, json, ...options }: ListOpt
       print(process.stdout.isTTY ? jobTable(page.jobs, Date.now()) : table(page.jobs.map(stableFields)));
     } else if (isInteractive()) {
       const isFiltered = search !== undefined || status !== undefined;
-      say(
-        paint(
-          'dim',
-          isFiltered ? 'No such jobs' : `No jobs yet. To create one: ${nextCommand('create photo.jpg --wait')}`,
-        ),
-      );
+      say(paint('dim', isFiltered ? 'No such jobs' : `No jobs yet. To create one: gen3d create photo.jpg --wait`));
     }
     if (page.next_cursor) say(paint('dim', `Next page: ${nextPageCommand({ ...query, cursor: page.next_cursor })}`));
   });
@@ -69,7 +63,7 @@ function nextPageCommand({ limit, cursor, ...values }: ListQuery): string {
   const words = Object.entries(options).flatMap(([name, value]) =>
     value === undefined ? [] : [`--${name} ${shellWord(String(value))}`],
   );
-  return nextCommand(['list', ...words].join(' '));
+  return ['gen3d list', ...words].join(' ');
 }
 
 /** Selects the fields of a job to print into a pipe. Scripts rely on their order. */

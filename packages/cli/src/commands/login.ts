@@ -17,7 +17,6 @@ import {
 import { exitCode, Failed, Interrupted, UsageError } from '../exit/failure.js';
 import { serverConfig } from '../server-options.js';
 import { table } from '../terminal/format.js';
-import { nextCommand } from '../terminal/next-command.js';
 import { say } from '../terminal/terminal.js';
 
 export function addLogin(program: Command): void {
@@ -63,7 +62,7 @@ async function login(command: Command): Promise<void> {
 
 const emptyKey = () =>
   new UsageError(
-    `The key is empty. \`${nextCommand('login --new-key')}\` creates one on the server's machine. Elsewhere, ask the operator`,
+    `The key is empty. \`gen3d login --new-key\` creates one on the server's machine. Elsewhere, ask the operator`,
   );
 
 /** Gets the key from the option, the terminal or stdin. Undefined if the user presses Enter to ask for a new one. */
@@ -159,12 +158,12 @@ async function onlyAccount(admin: Admin, config: Config): Promise<string> {
   const accounts = await admin.listAccounts();
   const [account, ...others] = accounts;
   if (!account) {
-    const command = nextCommand('admin account create NAME');
+    const command = 'gen3d admin account create NAME';
     const remedy = `The server creates one when it starts. Wait until it listens, or create one with \`${command}\``;
     throw new UsageError(`There are no accounts in ${config.dataDir}. ${remedy}`);
   }
   if (others.length === 0) return account.account_id;
-  const command = nextCommand('login --new-key --account ACCOUNT');
+  const command = 'gen3d login --new-key --account ACCOUNT';
   const rows = accounts.map(({ account_id, name }) => [`  ${account_id}`, name]);
   throw new UsageError(`There are several accounts. Choose one by its name or id with \`${command}\`:\n${table(rows)}`);
 }

@@ -5,7 +5,6 @@ import { errorMessage, explainListening } from '../exit/failure.js';
 import { aborted, exitSoon, interruptible } from '../exit/interruption.js';
 import { serverConfig } from '../server-options.js';
 import { shellWord, table } from '../terminal/format.js';
-import { nextCommand } from '../terminal/next-command.js';
 import { paint, say } from '../terminal/terminal.js';
 import { cpuName } from './doctor/devices.js';
 import { memoryFinding } from './doctor/installation.js';
@@ -35,7 +34,7 @@ async function serve(command: Command): Promise<void> {
     // The key is stored before the ready line, because scripts may run `gen3d create` as soon as it appears.
     const hasStoredKey = await storeKey(server.url, config.dataDir, server.bootstrap?.apiKey);
     const isForPeople = isLogForPeople(config);
-    if (!isForPeople) for (const line of await firstStartLines(server)) say(line);
+    if (!isForPeople) for (const line of await firstStartLines(server, config)) say(line);
     process.stdout.write(readyLine);
     if (isForPeople) say(await banner(server, config, hasStoredKey));
     await aborted(signal);
@@ -107,28 +106,30 @@ async function banner(server: Server, config: Config, hasStoredKey: boolean): Pr
 const keyHint = (hasStoredKey: boolean) =>
   hasStoredKey
     ? 'stored on this machine, so commands here need none'
-    : `not stored on this machine; \`${nextCommand('login')}\` asks for it, or creates a new one`;
+    : `not stored on this machine; \`gen3d login\` asks for it, or creates a new one`;
 
 /** Keys and links appear in terminals only: in a log, they would give its readers access to the server. */
 const isTerminal = () => process.stderr.isTTY;
 
 const dashboardLink = async (server: Server, config: Config) =>
-  isTerminal() ? await server.signInLink() : `${server.url}/dashboard; to sign in: ${signInCommand(config)}`;
+  isTerminal()
+    ? await server.signInLink()
+    : `${server.url}/dashboard; to sign in: ${adminCommand('sign-in-link', config)}`;
 
 /** Does not contain the URL of a PostgreSQL database, because it may contain a password. */
-const signInCommand = ({ database, dataDir }: Config) =>
+const adminCommand = (words: string, { database, dataDir }: Config) =>
   database === 'sqlite'
-    ? `gen3d admin sign-in-link --data-dir ${shellWord(dataDir)}`
-    : "gen3d admin sign-in-link, with this server's --database";
+    ? `gen3d admin ${words} --data-dir ${shellWord(dataDir)}`
+    : `gen3d admin ${words}, with this server's --database`;
 
 /** Writes the lines of a first start, where programs read the log. */
-async function firstStartLines({ bootstrap, signInLink }: Server): Promise<string[]> {
+async function firstStartLines({ bootstrap, signInLink }: Server, config: Config): Promise<string[]> {
   if (!bootstrap) return [];
   const key = isTerminal()
     ? `Created the account "default". Its API key, shown only once: ${bootstrap.apiKey}`
-    : `Created the account "default". A log does not show its API key; to get one: ${nextCommand('admin key create default')}`;
+    : `Created the account "default". A log does not show its API key; to get one: ${adminCommand('key create default', config)}`;
   const link = isTerminal()
     ? `To open the dashboard as the operator, use this link once, within an hour: ${await signInLink()}`
-    : `To open the dashboard as the operator: ${nextCommand('admin sign-in-link')}`;
+    : `To open the dashboard as the operator: ${adminCommand('sign-in-link', config)}`;
   return [...(bootstrap.generated ? [key] : []), link];
 }

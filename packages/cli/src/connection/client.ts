@@ -1,9 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AuthenticationError, ConnectionError, defaultBaseUrl, Gen3d, Gen3dError, type Retry } from '@gen3d/sdk';
-import { errorMessage, failureOf, Interrupted, UsageError } from '../exit/failure.js';
+import { errorMessage, failureOf, UsageError } from '../exit/failure.js';
 import { interruptible } from '../exit/interruption.js';
 import { duration } from '../terminal/format.js';
-import { nextCommand } from '../terminal/next-command.js';
 import { say } from '../terminal/terminal.js';
 import { isServerStarting, maxStartMs, type Profile, readProfile } from './profile.js';
 import { variable } from './variable.js';
@@ -48,12 +47,10 @@ export async function withClient<T>(
     const baseUrl = chooseServer(options, profile);
     const apiKey = chooseKey(options, profile, baseUrl);
     if (!apiKey) throw await missingKeyError(baseUrl);
-    const retries = new RetryReport();
-    const client = new Gen3d({ apiKey, baseUrl, fetch: retries.fetch, onRetry: retries.say });
+    const client = new Gen3d({ apiKey, baseUrl, onRetry: retryReport() });
     try {
       return await work(client, signal, apiKey);
     } catch (error) {
-      if (error instanceof Interrupted) throw retries.explain(error);
       // The hint would be wrong for downloads from another host, and for a connection that broke during a response.
       const start = `Cannot reach ${new URL(baseUrl).origin}:`;
       throw error instanceof ConnectionError && error.message.startsWith(start)
@@ -102,30 +99,15 @@ async function profileOfRunningServer(options: ServerOptions, startMs: number, s
 /** How long the same failure of further requests is not repeated on the screen. */
 const sameFailureMs = 20_000;
 
-/** Says why a command waits: what the server said, and when the next try is. */
-class RetryReport {
-  /** The failure of the latest request, if it is about to be repeated. */
-  #failure: string | undefined;
-  #said: { readonly failure: string; readonly time: number } | undefined;
-
-  readonly fetch: typeof globalThis.fetch = async (input, init) => {
-    const response = await fetch(input, init);
-    if (response.ok) this.#failure = undefined;
-    return response;
-  };
-
-  readonly say = ({ error, pauseMs }: Retry): void => {
+/** Returns a function that says why a command waits: what the server said, and when the next try is. */
+function retryReport(): (retry: Retry) => void {
+  let said = { failure: '', time: 0 };
+  return ({ error, pauseMs }) => {
     const failure = failureOf(error).message;
-    this.#failure = failure;
-    const { failure: lastFailure, time = 0 } = this.#said ?? {};
-    if (failure === lastFailure && Date.now() - time < sameFailureMs) return;
-    this.#said = { failure, time: Date.now() };
+    if (failure === said.failure && Date.now() - said.time < sameFailureMs) return;
+    said = { failure, time: Date.now() };
     say(`${failure}. Trying again in ${duration(pauseMs)}`);
   };
-
-  explain({ hint }: Interrupted): Interrupted {
-    return new Interrupted([this.#failure, hint].filter(Boolean).join('\n'));
-  }
 }
 
 const healthTimeoutMs = 5_000;
@@ -154,8 +136,8 @@ export async function requireReachable(baseUrl: string): Promise<void> {
 async function missingKeyError(baseUrl: string): Promise<AuthenticationError> {
   await requireReachable(baseUrl);
   const hint = isLocal(baseUrl)
-    ? `\`${nextCommand('login')}\` asks for one, or creates a new one on this machine`
-    : `\`${nextCommand('login')}\` asks for one; \`${nextCommand('login --new-key')}\` creates a new one on the machine that runs the server`;
+    ? `\`gen3d login\` asks for one, or creates a new one on this machine`
+    : `\`gen3d login\` asks for one; \`gen3d login --new-key\` creates a new one on the machine that runs the server`;
   return new AuthenticationError('forbidden', `No API key for ${baseUrl}. ${hint}. Or set --api-key or GEN3D_API_KEY`);
 }
 

@@ -10,7 +10,6 @@ import {
   ServerError,
 } from '@gen3d/sdk';
 import { CommanderError } from 'commander';
-import { nextCommand } from '../terminal/next-command.js';
 
 /** Scripts rely on these exit codes. */
 export const exitCode = {
@@ -94,7 +93,7 @@ function exitCodeOf(error: Gen3dError): number {
 
 function messageOf(error: Gen3dError): string {
   if (error instanceof AuthenticationError && error.status !== undefined) {
-    return `${error.message}. Check --api-key or GEN3D_API_KEY, or run \`${nextCommand('login')}\``;
+    return `${error.message}. Check --api-key or GEN3D_API_KEY, or run \`gen3d login\``;
   }
   if (error instanceof RedirectError) return `${error.message} (--base-url or GEN3D_BASE_URL)`;
   if (error instanceof InsufficientBalanceError) {
@@ -107,7 +106,7 @@ function messageOf(error: Gen3dError): string {
     return `Job ${task_id} failed with ${cause.code}: ${cause.message}`;
   }
   if (error instanceof NotConfiguredError) {
-    return `No webhook endpoint is configured. Set one with \`${nextCommand('webhook set URL')}\`. ${withoutEndpoint()}`;
+    return `No webhook endpoint is configured. Set one with \`gen3d webhook set URL\`. ${withoutEndpoint()}`;
   }
   // With the request id, the operator can find the cause in the server's log.
   const hasId = error instanceof ServerError && error.requestId !== undefined;
@@ -116,7 +115,7 @@ function messageOf(error: Gen3dError): string {
 
 /** Explains how to receive events without a public https URL. */
 export const withoutEndpoint = (receiver = 'http://127.0.0.1:PORT/PATH'): string =>
-  `To receive events on your own machine, use \`${nextCommand(`webhook listen --forward-to ${receiver}`)}\``;
+  `To receive events on your own machine, use \`gen3d webhook listen --forward-to ${receiver}\``;
 
 const usd = (amount: number) => `${amount.toFixed(2)} USD`;
 

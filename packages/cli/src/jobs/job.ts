@@ -2,7 +2,6 @@ import { type Gen3d, NotFoundError, type Task } from '@gen3d/sdk';
 import { exitCode, Failed } from '../exit/failure.js';
 import { writeOutput } from '../files/write-file.js';
 import { shellWord } from '../terminal/format.js';
-import { nextCommand } from '../terminal/next-command.js';
 import { type WriteOptions, type WrittenModel, writeModel } from './model-file.js';
 import { modelOptionWords } from './model-options.js';
 
@@ -15,13 +14,9 @@ export function retrieveJob(client: Gen3d, id: string, signal: AbortSignal): Pro
   return client.jobs.retrieve(id, { signal }).catch((error: unknown) => {
     // A 404 without a request id is not from a gen3d server. The SDK's message says so.
     if (!(error instanceof NotFoundError) || error.requestId === undefined) throw error;
-    throw new Failed(
-      exitCode.failed,
-      `Job ${id} does not exist in this account. \`${nextCommand('list')}\` shows your jobs`,
-      {
-        cause: error,
-      },
-    );
+    throw new Failed(exitCode.failed, `Job ${id} does not exist in this account. \`gen3d list\` shows your jobs`, {
+      cause: error,
+    });
   });
 }
 
@@ -29,7 +24,7 @@ export function retrieveJob(client: Gen3d, id: string, signal: AbortSignal): Pro
 export function resumeCommand(jobId: string, path?: string, options: WriteOptions = {}): string {
   const output =
     path === undefined ? '' : ` -o ${shellWord(path)}${options.force ? ' -f' : ''}${modelOptionWords(options)}`;
-  return nextCommand(`get ${shellWord(jobId)} --wait${output}`);
+  return `gen3d get ${shellWord(jobId)} --wait${output}`;
 }
 
 /**
@@ -50,7 +45,7 @@ export async function downloadModel(
   } catch (error) {
     if (!(error instanceof Error)) throw error;
     const output = asset === 'thumbnail' ? '--thumbnail -o OTHER.jpg' : '-o OTHER.glb';
-    const hint = `The model is finished. To download to another path: \`${nextCommand(`download ${shellWord(task.task_id)} ${output}`)}\``;
+    const hint = `The model is finished. To download to another path: \`gen3d download ${shellWord(task.task_id)} ${output}\``;
     throw new Failed(exitCode.failed, `${error.message}. ${hint}`, { cause: error });
   }
   return { bytes: content.length, notes: [] };

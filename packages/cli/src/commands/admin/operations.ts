@@ -4,7 +4,6 @@ import type { Admin, Config } from '@gen3d/server';
 import { Argument, InvalidArgumentError, Option } from 'commander';
 import { UsageError } from '../../exit/failure.js';
 import { count } from '../../terminal/format.js';
-import { nextCommand } from '../../terminal/next-command.js';
 
 /** The values of all arguments and options, by their names. An operation gets those that it takes. */
 interface Values {
@@ -68,9 +67,9 @@ export const operations: readonly Operation[] = [
     says: ({ account_id, name, balance_usd }, isFree) => [
       `Created the account "${name}"${isFree ? '' : ` with ${balance_usd} USD`}`,
       ...(balance_usd < limits.minBalanceUsd
-        ? [`Jobs require ${limits.minBalanceUsd} USD: ${nextCommand(`admin account credit ${account_id} 10`)}`]
+        ? [`Jobs require ${limits.minBalanceUsd} USD: gen3d admin account credit ${account_id} 10`]
         : []),
-      `To create an API key: ${nextCommand(`admin key create ${account_id}`)}`,
+      `To create an API key: gen3d admin key create ${account_id}`,
     ],
   }),
   operation({
@@ -79,7 +78,7 @@ export const operations: readonly Operation[] = [
     call: (admin) => admin.listAccounts(),
     columns: ({ account_id, name, balance_usd }, isFree) =>
       isFree ? [account_id, name] : [account_id, `${balance_usd} USD`, name],
-    empty: () => `There are no accounts. To create one: ${nextCommand('admin account create NAME')}`,
+    empty: () => `There are no accounts. To create one: gen3d admin account create NAME`,
   }),
   operation({
     name: 'account rename',
@@ -118,7 +117,7 @@ export const operations: readonly Operation[] = [
     takes: [account(), new Option('--name <name>', 'a name for lists of keys')],
     call: (admin, { account, name }) => admin.createKey(account, name),
     prints: ({ api_key }) => api_key,
-    says: ({ key_id }) => [`This key is shown only once. To revoke it: ${nextCommand(`admin key revoke ${key_id}`)}`],
+    says: ({ key_id }) => [`This key is shown only once. To revoke it: gen3d admin key revoke ${key_id}`],
   }),
   operation({
     name: 'key list',
@@ -134,7 +133,7 @@ export const operations: readonly Operation[] = [
       revoked_at ? `revoked ${revoked_at}` : last_used_at ? `used ${last_used_at}` : 'never used',
       name ?? '',
     ],
-    empty: () => `There are no keys. To create one: ${nextCommand('admin key create ACCOUNT')}`,
+    empty: () => `There are no keys. To create one: gen3d admin key create ACCOUNT`,
   }),
   operation({
     name: 'key revoke',

@@ -2,7 +2,6 @@ import type { Gen3d } from '@gen3d/sdk';
 import { exitCode, Failed, Interrupted } from '../../exit/failure.js';
 import { resumeCommand } from '../../jobs/job.js';
 import { modelPath } from '../../jobs/output-file.js';
-import { nextCommand } from '../../terminal/next-command.js';
 import { isInteractive, openWithDefaultApp, paint, print, printJson, say } from '../../terminal/terminal.js';
 import type { CreateOptions } from './item.js';
 import { createJob, forEach, type Item, limitReached, unknownJobsHint } from './item.js';
@@ -32,7 +31,7 @@ export async function createOnly(
   const [only] = items.length === 1 ? items : [];
   if (isInteractive() && lastJob !== undefined) {
     const resume = resumeCommand(lastJob, only ? modelPath(only.photos.front) : 'FILE.glb');
-    const list = only ? '' : `To see the jobs: ${nextCommand('list')}. `;
+    const list = only ? '' : `To see the jobs: gen3d list. `;
     say(paint('dim', `${list}To wait for ${only ? 'the' : 'a'} model: ${resume}`));
   }
   if (open && lastJob !== undefined) {

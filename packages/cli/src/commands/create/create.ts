@@ -13,7 +13,7 @@ import {
   samplerOf,
 } from '../../jobs/model-options.js';
 import { extensions, modelPath, planOutputs } from '../../jobs/output-file.js';
-import { isDataUri, isFile, isUrl, missingFile, photoUrl, requirePhotoFile } from '../../jobs/photo-input.js';
+import { isDataUri, isFile, isUrl, missingFile, requirePhotoFile, requireUrl } from '../../jobs/photo-input.js';
 import { groupPhotos, type PhotoSet, photosOf } from '../../jobs/photo-set.js';
 import { shellWord } from '../../terminal/format.js';
 import { requirePipe, say, shownName } from '../../terminal/terminal.js';
@@ -89,7 +89,7 @@ async function requirePhotos(sets: readonly PhotoSet[]): Promise<void> {
   if (photos.filter((photo) => photo === '-').length > 1) throw new UsageError('- (stdin) can be given only once');
   for (const photo of photos) {
     if (photo === '-') requirePipe('gen3d create - --wait < photo.jpg');
-    if (isUrl(photo)) photoUrl(photo);
+    if (isUrl(photo)) requireUrl(photo);
     if (!isFile(photo)) continue;
     if (photo === '') {
       throw new UsageError('The path of a photo is empty. Check for an unset variable, or pass - for stdin');

@@ -15,7 +15,6 @@ import { exitCode, Failed, failureOf, Interrupted } from '../../exit/failure.js'
 import type { ResultOptions } from '../../jobs/output-file.js';
 import { labelOf, photoInput } from '../../jobs/photo-input.js';
 import { type PhotoSet, readPhotos } from '../../jobs/photo-set.js';
-import { nextCommand } from '../../terminal/next-command.js';
 import { cross } from '../../terminal/terminal.js';
 
 export type CreateOptions = ServerOptions &
@@ -94,7 +93,7 @@ export async function createJob(
 export function unknownJobsHint(items: readonly Item[]): string {
   const names = items.filter((item) => item.awaitingResponse && !item.runningJob).map(({ name }) => name);
   if (names.length === 0) return '';
-  return `The server has not confirmed a job for ${names.join(', ')}. If there is one, \`${nextCommand('list')}\` shows it`;
+  return `The server has not confirmed a job for ${names.join(', ')}. If there is one, \`gen3d list\` shows it`;
 }
 
 // Enough to keep the queue of a server full, but far below the limit of 50 requests per second for all clients.

@@ -11,7 +11,6 @@ import { emptyProfile, type Profile, profilePath, readProfile } from '../../conn
 import { errorMessage, exitCode, Failed, UsageError } from '../../exit/failure.js';
 import { serverConfig } from '../../server-options.js';
 import { bytes, count, table } from '../../terminal/format.js';
-import { nextCommand } from '../../terminal/next-command.js';
 import { cross, paint, print, printJson, tick } from '../../terminal/terminal.js';
 import { deviceTable, type FoundDevice, findDevices } from './devices.js';
 import {
@@ -139,7 +138,7 @@ async function serverFindings(options: ServerOptions): Promise<Finding[]> {
   }
   const answer = `${baseUrl} responds (health check: ${health})`;
   if (chooseKey(options, profile, baseUrl) === undefined) {
-    const login = nextCommand('login');
+    const login = 'gen3d login';
     return [finding, note('server', `${answer}, but no API key is stored for it. Run \`${login}\``)];
   }
   return [finding, health === 200 ? ok('server', answer) : note('server', answer)];
@@ -190,7 +189,7 @@ async function catalogFinding(config: Config): Promise<Finding> {
   const { readCatalogs } = await import('@gen3d/weights/offers');
   try {
     await readCatalogs(modelDirs(config));
-    return note('models', `\`${nextCommand('models list')}\` shows larger bundles, and docs/bundles.md compares them`);
+    return note('models', `\`gen3d models list\` shows larger bundles, and docs/bundles.md compares them`);
   } catch (error) {
     return problem('models', errorMessage(error));
   }

@@ -3,7 +3,6 @@ import type { Command } from 'commander';
 import { describeBundle } from '../../bundles/describe-bundle.js';
 import { serverConfig } from '../../server-options.js';
 import { bytes, table } from '../../terminal/format.js';
-import { nextCommand } from '../../terminal/next-command.js';
 import { print, printJson, say } from '../../terminal/terminal.js';
 
 export function addModelsList(models: Command): void {
@@ -39,8 +38,6 @@ async function list(command: Command): Promise<void> {
   }
   for (const { manifest } of await readCatalogs(directories)) {
     if (bundles.some(({ name }) => name === manifest.name)) continue;
-    say(
-      `\`${nextCommand(`models pull ${manifest.name}`)}\` downloads ${manifest.title}, ${bytes(sizeOf({ manifest }))}`,
-    );
+    say(`\`gen3d models pull ${manifest.name}\` downloads ${manifest.title}, ${bytes(sizeOf({ manifest }))}`);
   }
 }

@@ -2,7 +2,6 @@ import type { InstalledBundle } from '@gen3d/engine/bundles';
 import type { Config } from '@gen3d/server';
 import { UsageError } from '../../exit/failure.js';
 import { bytes, similarName } from '../../terminal/format.js';
-import { nextCommand } from '../../terminal/next-command.js';
 
 /** @throws {UsageError} if the bundle is not installed, with the command that installs it */
 export async function requireInstalled(
@@ -19,7 +18,7 @@ export async function requireInstalled(
   const entry = available.find(({ manifest }) => manifest.name === name);
   if (entry) {
     const { manifest } = entry;
-    const first = `First download ${manifest.title} with \`${nextCommand(`models pull ${name}`)}\` (${bytes(sizeOf(entry))})`;
+    const first = `First download ${manifest.title} with \`gen3d models pull ${name}\` (${bytes(sizeOf(entry))})`;
     throw new UsageError(`The bundle ${name} is not installed. ${first}`);
   }
   const similar = similarName(name, [
@@ -28,6 +27,6 @@ export async function requireInstalled(
   ]);
   const hint = similar
     ? `Did you mean ${similar}?`
-    : `\`${nextCommand('models list')}\` shows the installed bundles, and \`gen3d models pull\` downloads others`;
+    : `\`gen3d models list\` shows the installed bundles, and \`gen3d models pull\` downloads others`;
   throw new UsageError(`No bundle is named ${name}. ${hint}`);
 }

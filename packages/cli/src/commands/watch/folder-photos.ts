@@ -8,7 +8,6 @@ import { hasCode } from '../../files/system-errors.js';
 import { modelPath } from '../../jobs/output-file.js';
 import { groupPhotos, type PhotoSet, photosOf } from '../../jobs/photo-set.js';
 import { shellWord } from '../../terminal/format.js';
-import { nextCommand } from '../../terminal/next-command.js';
 import { cross, paint, say, shownName } from '../../terminal/terminal.js';
 
 /**
@@ -35,42 +34,64 @@ export async function* settledPhotos(
   sent: Map<string, PhotoSet>,
   signal: AbortSignal,
 ): AsyncGenerator<PhotoSet> {
-  const lastSeen = new Map<string, string>();
-  const yielded = new Map<string, string>();
-  const apartLists = new Map<string, number>();
-  const named = new Set<string>();
+  const watched = new WatchedPhotos(sent);
   while (!signal.aborted) {
-    const names = await namesIn(folder, inode, named);
+    const names = await namesIn(folder, inode, watched.named);
     const present = new Set(names);
     for (const photos of groupPhotos(names.filter(isPhoto).map((name) => join(folder, name)))) {
-      const { front, apart } = photos;
-      const model = basename(modelPath(front));
-      if (present.has(model)) {
-        const used = sent.get(front) ?? photos;
-        sent.set(front, used);
-        const late = photosOf(photos).filter((photo) => !photosOf(used).includes(photo));
-        for (const photo of late.filter((photo) => !named.has(photo))) {
-          note(photo, `is not in ${shownName(model)}. Delete ${shownName(model)} to make it again with this photo`);
-          named.add(photo);
-        }
-        if (late.length > 0) yielded.delete(front);
-        continue;
-      }
-      if (apart !== undefined) {
-        const lists = (apartLists.get(front) ?? 0) + 1;
-        apartLists.set(front, lists);
-        const command = nextCommand(`create ${shellWord(front)} --wait`);
-        if (lists === listsWithoutFront) note(front, `${apart}. To make a model from this photo alone: ${command}`);
-        continue;
-      }
-      const state = await stateOf(photos);
-      if (state !== undefined && state === lastSeen.get(front) && state !== yielded.get(front)) {
-        yielded.set(front, state);
-        yield photos;
-      }
-      lastSeen.set(front, state ?? '');
+      const model = basename(modelPath(photos.front));
+      if (present.has(model)) watched.nameLate(photos, model);
+      else if (photos.apart !== undefined) watched.nameApart(photos.front, photos.apart);
+      else if (await watched.hasSettled(photos)) yield photos;
     }
     await sleep(listMs, undefined, { signal }).catch(() => {});
+  }
+}
+
+/** What is known of the photos in a folder from one list to the next. */
+class WatchedPhotos {
+  /** Photos and files that a message has named. */
+  readonly named = new Set<string>();
+  readonly #sent: Map<string, PhotoSet>;
+  /** The states of the files of each front: in the last list, and when it was yielded. */
+  readonly #seen = new Map<string, string>();
+  readonly #yielded = new Map<string, string>();
+  /** In how many lists a photo of a side had no front. */
+  readonly #apart = new Map<string, number>();
+
+  constructor(sent: Map<string, PhotoSet>) {
+    this.#sent = sent;
+  }
+
+  /** Names the photos of other sides that arrived after the job of a front that has a model. */
+  nameLate(photos: PhotoSet, model: string): void {
+    const { front } = photos;
+    const used = this.#sent.get(front) ?? photos;
+    this.#sent.set(front, used);
+    const late = photosOf(photos).filter((photo) => !photosOf(used).includes(photo));
+    for (const photo of late.filter((photo) => !this.named.has(photo))) {
+      note(photo, `is not in ${shownName(model)}. Delete ${shownName(model)} to make it again with this photo`);
+      this.named.add(photo);
+    }
+    if (late.length > 0) this.#yielded.delete(front);
+  }
+
+  /** Names a photo of a side whose front is still missing. */
+  nameApart(photo: string, problem: string): void {
+    const lists = (this.#apart.get(photo) ?? 0) + 1;
+    this.#apart.set(photo, lists);
+    const command = `gen3d create ${shellWord(photo)} --wait`;
+    if (lists === listsWithoutFront) note(photo, `${problem}. To make a model from this photo alone: ${command}`);
+  }
+
+  /** Whether the files are complete, and have changed since they were last yielded. */
+  async hasSettled(photos: PhotoSet): Promise<boolean> {
+    const { front } = photos;
+    const state = await stateOf(photos);
+    const hasSettled = state !== undefined && state === this.#seen.get(front) && state !== this.#yielded.get(front);
+    if (hasSettled) this.#yielded.set(front, state);
+    this.#seen.set(front, state ?? '');
+    return hasSettled;
   }
 }
 

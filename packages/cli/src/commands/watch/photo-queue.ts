@@ -23,7 +23,6 @@ import { photoFile } from '../../jobs/photo-input.js';
 import { type PhotoSet, readPhotos } from '../../jobs/photo-set.js';
 import { bytes, duration } from '../../terminal/format.js';
 import { cross, paint, print, printJson, say, shownName, tick } from '../../terminal/terminal.js';
-import { describeEarlierModel } from './earlier-model.js';
 
 export interface WatchOptions extends ServerOptions {
   readonly json?: boolean;
@@ -145,7 +144,10 @@ export class PhotoQueue {
     // Its warnings are a courtesy.
     const job = await findJob(this.#client, job_id, signal).catch(() => undefined);
     for (const sentence of describeWarnings(job?.warnings ?? [])) say(`warning: ${name}: ${sentence}`);
-    if (isEarlier) say(`  ${await describeEarlierModel(task, model)}`);
+    if (isEarlier) {
+      const made = `This photo had a job: its model was made on ${task.finished_at?.slice(0, 10)}`;
+      say(`  ${made}. To make it again, delete ${shownName(basename(model))} and run \`gen3d delete ${job_id}\``);
+    }
     if (this.#options.json) printJson(task);
     else print(shownName(model));
   }

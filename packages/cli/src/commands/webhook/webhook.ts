@@ -5,7 +5,6 @@ import { type Command, Option } from 'commander';
 import { type ServerOptions, withClient } from '../../connection/client.js';
 import { exitCode, Failed, withoutEndpoint } from '../../exit/failure.js';
 import { table } from '../../terminal/format.js';
-import { nextCommand } from '../../terminal/next-command.js';
 import { isInteractive, paint, print, printJson, say } from '../../terminal/terminal.js';
 import { addListen } from './listen.js';
 
@@ -54,7 +53,7 @@ const set = (url: string, { json, events, ...options }: Options & { events?: Web
       });
     if (json) return printJson(endpoint);
     print(describe(endpoint));
-    if (endpoint.secret) hint(`Verify deliveries with this secret. To show it again: ${nextCommand('webhook get')}`);
+    if (endpoint.secret) hint(`Verify deliveries with this secret. To show it again: gen3d webhook get`);
   });
 
 const get = ({ json, ...options }: Options) =>
@@ -63,7 +62,7 @@ const get = ({ json, ...options }: Options) =>
     if (json) return printJson(endpoint);
     print(describe(endpoint));
     const problem = describeHealth(endpoint, (iso) => iso);
-    if (problem) say(`${problem}: ${nextCommand('webhook test')}`);
+    if (problem) say(`${problem}: gen3d webhook test`);
   });
 
 const remove = (options: Options) =>
