@@ -51,7 +51,7 @@ describe('after the key was lost', () => {
     const ambiguous = await gen3d(['login', '--new-key', ...baseUrl]);
     expect(ambiguous).toMatchObject({
       code: 2,
-      stderr: expect.stringMatching(/--account ACCOUNT --base-url \S+`:\n {2}\w{26} {2}default\n {2}\w{26} {2}ann\n$/),
+      stderr: expect.stringMatching(/--account ACCOUNT`:\n {2}\w{26} {2}default\n {2}\w{26} {2}ann\n$/),
     });
     expect(await gen3d(['login', '--new-key', '--account', 'ann', ...baseUrl])).toMatchObject({ code: 0 });
     expect(JSON.parse((await gen3d(['balance', '--json'])).stdout)).toMatchObject({ balance_usd: 7 });

@@ -68,15 +68,6 @@ describe.skipIf(!hasScript)('create on a terminal', () => {
       /^([0-9A-Z]{26})\r\nTo wait for the model: gen3d get \1 --wait -o cup\.glb\r\n$/,
     );
   });
-
-  test('says nothing of sending a file that is not a photo', async () => {
-    // Slow enough for the display to show what create does meanwhile.
-    const slow = await site((_, response) => void setTimeout(() => response.end('not a photo'), 500));
-    const url = `${slow.url}/text.jpg`;
-    const output = await onTty(url, '--wait');
-    expect(output).toContain(`error: ${url} is not a recognized image.`);
-    expect(output).not.toContain('sending');
-  });
 });
 
 /** Starts a server that responds to every request with this status and body. Returns the environment that selects it. */
