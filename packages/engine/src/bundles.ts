@@ -16,7 +16,6 @@ export {
   loadBundle,
   packagedBundles,
   parseJson,
-  rememberVerified,
   sha256Of,
   sizeOf,
   verifyBundle,

@@ -88,12 +88,7 @@ test('a bundle is fetched, checked and installed, without leftovers', async () =
   expect(bundle).toEqual(await findBundle('ball', [models]));
   await verifyBundle(bundle);
   expect(await installed()).toEqual(['ball']);
-  expect((await readdir(bundle.directory)).sort()).toEqual([
-    'decoder.onnx',
-    'encoder.onnx',
-    'manifest.json',
-    'verified.json',
-  ]);
+  expect((await readdir(bundle.directory)).sort()).toEqual(['decoder.onnx', 'encoder.onnx', 'manifest.json']);
 });
 
 test('a packaged bundle and the built-in one are not fetched, and the message says whether they are installed', async () => {

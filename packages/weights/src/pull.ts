@@ -2,15 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { constants, copyFile, open, readdir, readFile, rm, rmdir, stat, statfs, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Device } from '@gen3d/engine';
-import {
-  type Bundle,
-  BundleError,
-  bundleFolders,
-  loadBundle,
-  rememberVerified,
-  sha256Of,
-  verifyBundle,
-} from '@gen3d/engine/bundles';
+import { type Bundle, BundleError, bundleFolders, loadBundle, sha256Of, verifyBundle } from '@gen3d/engine/bundles';
 import { makeFolder, replaceFile, syncFolder } from '@gen3d/engine/files';
 import { type Dispatcher, EnvHttpProxyAgent } from 'undici';
 import { download, isDiskFull, reason, UnfinishedError } from './download.js';
@@ -90,7 +82,6 @@ export async function pullBundle(name: string, options: PullOptions): Promise<Bu
       const { unused } = await completeDraft(source, draft, options);
       await options.check(await loadBundle(draft));
       for (const name of unused) await rm(join(draft, name));
-      await rememberVerified(await loadBundle(draft));
       await install(draft, target);
     } catch (error) {
       // Another pull resumes a download, but would copy a file of the user again, and would find the same wrong file.

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { createReadStream, existsSync } from 'node:fs';
-import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { readdir, readFile, stat } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { z } from 'zod';
 import { BundleError, MissingBundleError } from '../base/errors.js';
-import { type BundleFile, type BundleKind, BundleName, Manifest } from './manifest.js';
+import { type BundleKind, BundleName, Manifest } from './manifest.js';
 
 /** The npm packages `@gen3d/model-NAME` contain these bundles, which belong to gen3d. */
 export const packagedBundles = ['gen3d-base', 'isnet'] as const;
@@ -71,8 +71,7 @@ export interface Bundle<M extends Manifest = Manifest> {
 /**
  * Reads a bundle's manifest and checks that its files exist and have the right sizes.
  *
- * Fast, because it reads no weights, unless a file of an installed bundle has changed since it was verified.
- * `verifyBundle` always reads them.
+ * Fast, because it reads no weights: `verifyBundle` does.
  * @throws {BundleError} naming the field or the file that is wrong
  * @example
  * const { manifest } = await loadBundle('models/gen3d-base');
@@ -80,10 +79,7 @@ export interface Bundle<M extends Manifest = Manifest> {
  */
 export async function loadBundle(directory: string): Promise<Bundle> {
   const manifest = await readManifest(join(directory, 'manifest.json'));
-  const verified = await readVerified(directory);
-  const changed: BundleFile[] = [];
-  for (const file of manifest.files) {
-    const { name, size } = file;
+  for (const { name, size } of manifest.files) {
     const path = join(directory, name);
     const found = await stat(path).catch((cause: unknown) => {
       throw new BundleError(`${path} is missing: the bundle ${manifest.name} is incomplete. Fetch it again`, { cause });
@@ -93,31 +89,8 @@ export async function loadBundle(directory: string): Promise<Bundle> {
         `${path} has ${found.size} bytes, its manifest says ${size}: the bundle ${manifest.name} is damaged. Fetch it again`,
       );
     }
-    if (verified && verified[name] !== found.mtimeMs) changed.push(file);
   }
-  const bundle = { directory, manifest };
-  if (changed.length > 0) {
-    await verifyFiles(directory, changed);
-    // In a folder that cannot be written, the next start verifies again.
-    await rememberVerified(bundle).catch(() => {});
-  }
-  return bundle;
-}
-
-/** A file in an installed bundle's folder. It records the time of change, in ms, of each file that was verified. */
-const verifiedFile = 'verified.json';
-
-/** Records that the files of a bundle were verified. From then on, `loadBundle` verifies those that change. */
-export async function rememberVerified({ directory, manifest }: Bundle): Promise<void> {
-  const times: Record<string, number> = {};
-  for (const { name } of manifest.files) times[name] = (await stat(join(directory, name))).mtimeMs;
-  await writeFile(join(directory, verifiedFile), JSON.stringify(times), { flush: true });
-}
-
-async function readVerified(directory: string): Promise<Record<string, unknown> | undefined> {
-  const path = join(directory, verifiedFile);
-  const text = await readFile(path, 'utf8').catch(() => undefined);
-  return text === undefined ? undefined : parseJson(z.record(z.string(), z.unknown()), text, path, 'a list of times');
+  return { directory, manifest };
 }
 
 /** Narrows a bundle to a kind. @throws {BundleError} if it is of another kind */
@@ -170,10 +143,8 @@ export const isPath = (name: string): boolean => /[/\\]|^\./.test(name);
  *
  * @throws {BundleError} naming the first file that differs
  */
-export const verifyBundle = ({ directory, manifest }: Bundle): Promise<void> => verifyFiles(directory, manifest.files);
-
-async function verifyFiles(directory: string, files: readonly BundleFile[]): Promise<void> {
-  for (const { name, sha256 } of files) {
+export async function verifyBundle({ directory, manifest }: Bundle): Promise<void> {
+  for (const { name, sha256 } of manifest.files) {
     const path = join(directory, name);
     const actual = await sha256Of(path).catch((cause: unknown) => {
       throw new BundleError(`${path} cannot be read`, { cause });
