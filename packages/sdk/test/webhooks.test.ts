@@ -86,19 +86,6 @@ describe('verifyWebhook', () => {
     expect((await handler(request)).status).toBe(204);
   });
 
-  test.each([
-    ['whsec_new,whsec_old', /the character U\+002C, which no secret has\. Pass several secrets as a list/],
-    ['whsec_new whsec_old', /U\+0020/],
-    ['whsec_new\nwhsec_old', /U\+000A/],
-    ['whsec_\u200bnew', /U\+200B/],
-    ['"whsec_new', /U\+0022/],
-  ])('throws a TypeError that names what is too much in %j', async (wrong, message) => {
-    await expect(verifyWebhook(await delivery({ secret: wrong }))).rejects.toThrow(TypeError);
-    await expect(verifyWebhook(await delivery({ secret: wrong }))).rejects.toThrow(message);
-    expect(() => webhookHandler({ secret: wrong, onEvent: () => {} })).toThrow(message);
-    expect(() => expressWebhookHandler({ secret: [secret, wrong], onEvent: () => {} })).toThrow(message);
-  });
-
   test('says that a secret must be text, and that a body must be read first', async () => {
     const bytes = Buffer.from(secret) as unknown as string;
     await expect(verifyWebhook(await delivery({ secret: bytes }))).rejects.toThrow(/must be text/);
