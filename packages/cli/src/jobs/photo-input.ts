@@ -47,13 +47,11 @@ export function requireUrl(image: string): string {
   );
 }
 
-/** Explains why a path leads to no file. Arguments that are not UTF-8 reach Node with this character in their place. */
-export function missingFile(path: string, cause: unknown): UsageError {
-  const problem = path.includes('\uFFFD')
-    ? 'does not exist, or its name is not valid UTF-8. Rename the file'
-    : 'does not exist. Pass the path of a photo, an http(s) URL, or - for stdin';
-  return new UsageError(`${shownName(path)} ${problem}`, { cause });
-}
+/** Says that a path leads to no file. */
+export const missingFile = (path: string, cause: unknown): UsageError =>
+  new UsageError(`${shownName(path)} does not exist. Pass the path of a photo, an http(s) URL, or - for stdin`, {
+    cause,
+  });
 
 /** @throws {UsageError} if a file is not a photo */
 export async function requirePhotoFile(path: string): Promise<void> {

@@ -55,12 +55,11 @@ async function doctor(command: Command): Promise<void> {
     await sandboxFinding(config),
     ...(await serverFindings(options)),
     ...(await bundleFindings(bundles, config)),
-    await catalogFinding(config),
   ];
   // The devices can be tested only with all native parts.
   const devices = isComplete ? await findDevices(config) : [];
-  if (devices.length > 0) findings.push(deviceFinding(devices, config), ...(await gpuFindings(config)));
-  if (isComplete) findings.push(...(await modelServerFindings(config)));
+  if (devices.length > 0) findings.push(deviceFinding(devices, config));
+  if (isComplete) findings.push(...(await catalogFindings(config)), ...(await modelServerFindings(config)));
   const healthy = findings.every(({ level }) => level !== 'problem');
   if (options.json) {
     const models = await Promise.all(bundles.map(describeBundle));
@@ -184,28 +183,21 @@ async function modelServerFindings(config: Config): Promise<Finding[]> {
   return [reason === undefined ? ok('model server', manifest.url) : problem('model server', reason)];
 }
 
-async function catalogFinding(config: Config): Promise<Finding> {
-  const { modelDirs } = await import('@gen3d/engine/bundles');
-  const { readCatalogs } = await import('@gen3d/weights/offers');
-  try {
-    await readCatalogs(modelDirs(config));
-    return note('models', `\`gen3d models list\` shows larger bundles, and docs/bundles.md compares them`);
-  } catch (error) {
-    return problem('models', errorMessage(error));
-  }
-}
-
-/** Reports the bundles of the catalog that this machine cannot run. */
-async function gpuFindings(config: Config): Promise<Finding[]> {
+/** Reports the bundles of the catalog, and which of them this machine cannot run. */
+async function catalogFindings(config: Config): Promise<Finding[]> {
   const { modelDirs } = await import('@gen3d/engine/bundles');
   const { readCatalogs, requirementProblem } = await import('@gen3d/weights/offers');
-  const findings: Finding[] = [];
-  for (const { manifest, skeleton } of await readCatalogs(modelDirs(config)).catch(() => [])) {
-    const { device } = config;
-    const text = skeleton && (await requirementProblem(manifest, skeleton, { device, precision: 'fp16' }));
-    if (text) findings.push(note(`model ${manifest.name}`, text));
+  const { device } = config;
+  try {
+    const findings = [note('models', '`gen3d models list` shows larger bundles, and docs/bundles.md compares them')];
+    for (const { manifest, skeleton } of await readCatalogs(modelDirs(config))) {
+      const text = skeleton && (await requirementProblem(manifest, skeleton, { device, precision: 'fp16' }));
+      if (text) findings.push(note(`model ${manifest.name}`, text));
+    }
+    return findings;
+  } catch (error) {
+    return [problem('models', errorMessage(error))];
   }
-  return findings;
 }
 
 function report(

@@ -1,4 +1,3 @@
-import { isUtf8 } from 'node:buffer';
 import { readdir, stat } from 'node:fs/promises';
 import { basename, extname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -8,7 +7,7 @@ import { hasCode } from '../../files/system-errors.js';
 import { modelPath } from '../../jobs/output-file.js';
 import { groupPhotos, type PhotoSet, photosOf } from '../../jobs/photo-set.js';
 import { shellWord } from '../../terminal/format.js';
-import { cross, paint, say, shownName } from '../../terminal/terminal.js';
+import { paint, say, shownName } from '../../terminal/terminal.js';
 
 /**
  * How often the folder is listed. File systems of networks and virtual machines report no changes by others, so there is
@@ -36,7 +35,7 @@ export async function* settledPhotos(
 ): AsyncGenerator<PhotoSet> {
   const watched = new WatchedPhotos(sent);
   while (!signal.aborted) {
-    const names = await namesIn(folder, inode, watched.named);
+    const names = await namesIn(folder, inode);
     const present = new Set(names);
     for (const photos of groupPhotos(names.filter(isPhoto).map((name) => join(folder, name)))) {
       const model = basename(modelPath(photos.front));
@@ -50,8 +49,8 @@ export async function* settledPhotos(
 
 /** What is known of the photos in a folder from one list to the next. */
 class WatchedPhotos {
-  /** Photos and files that a message has named. */
-  readonly named = new Set<string>();
+  /** Photos that a message has named. */
+  readonly #named = new Set<string>();
   readonly #sent: Map<string, PhotoSet>;
   /** The states of the files of each front: in the last list, and when it was yielded. */
   readonly #seen = new Map<string, string>();
@@ -69,9 +68,9 @@ class WatchedPhotos {
     const used = this.#sent.get(front) ?? photos;
     this.#sent.set(front, used);
     const late = photosOf(photos).filter((photo) => !photosOf(used).includes(photo));
-    for (const photo of late.filter((photo) => !this.named.has(photo))) {
+    for (const photo of late.filter((photo) => !this.#named.has(photo))) {
       note(photo, `is not in ${shownName(model)}. Delete ${shownName(model)} to make it again with this photo`);
-      this.named.add(photo);
+      this.#named.add(photo);
     }
     if (late.length > 0) this.#yielded.delete(front);
   }
@@ -97,21 +96,15 @@ class WatchedPhotos {
 
 const note = (photo: string, text: string) => say(`${paint('yellow', '•')} ${shownName(basename(photo))}  ${text}`);
 
-/** Lists the names in the folder, and names once those that are not valid. Empty while the folder cannot be read. */
-async function namesIn(folder: string, inode: number, named: Set<string>): Promise<string[]> {
-  const entries = await readdir(folder, { encoding: 'buffer' }).catch(() => []);
+/** Lists the names in the folder. Empty while it cannot be read. */
+async function namesIn(folder: string, inode: number): Promise<string[]> {
+  const entries = await readdir(folder).catch((): string[] => []);
   const isGone = await stat(folder).then(
     ({ ino }) => ino !== inode,
     (error: unknown) => hasCode(error, 'ENOENT'),
   );
   if (isGone) throw new Failed(exitCode.failed, `${folder} was removed or replaced. Run the command again to watch it`);
-  return entries.flatMap((entry) => {
-    const name = entry.toString();
-    if (isUtf8(entry)) return name;
-    if (isPhoto(name) && !named.has(name)) say(`${cross()} ${shownName(name)}  Its name is not valid UTF-8. Rename it`);
-    named.add(name);
-    return [];
-  });
+  return entries;
 }
 
 const isPhoto = (name: string) => !name.startsWith('.') && photoExtensions.includes(extname(name).toLowerCase());
