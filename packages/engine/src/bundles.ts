@@ -2,7 +2,6 @@
 export { BundleError, MissingBundleError, NativePartError } from './base/errors.js';
 export { meshDefaults } from './base/mesh-defaults.js';
 export { loadProblem } from './base/native-part.js';
-export { inspectNativeParts, type NativePart } from './base/native-parts.js';
 export {
   type Bundle,
   builtInBundle,
@@ -31,4 +30,5 @@ export {
 } from './bundle/manifest.js';
 export { modelDirs, pulledModelsDir } from './bundle/model-dirs.js';
 export { assumedSpeed, flopsOf } from './device/cpu-speed.js';
+export { inspectNativeParts, type NativePart } from './native-parts.js';
 export { toFloat16 } from './network/float16.js';

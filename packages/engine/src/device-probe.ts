@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { type Handlers, parentChannel } from '@gen3d/rpc';
 import { loadBundle } from './bundle/load-bundle.js';
-import { compareWithCpu, runBundle, totalTimes } from './device/parity-run.js';
+import { compareWithCpu, runBundle, totalTimes } from './checks/parity-run.js';
 import type { Probe } from './device/probe.js';
 import { ComputeDevice } from './network/compute-device.js';
 import { env, InferenceSession } from './network/onnxruntime.js';

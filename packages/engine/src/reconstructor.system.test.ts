@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import type { Cutout } from './base/image.js';
 import { type BallOptions, writeBallBundle } from './bundle/bundle.fixture.js';
 import { bundleOfKind, loadBundle } from './bundle/load-bundle.js';
-import { compareWithCpu } from './device/parity-run.js';
+import { compareWithCpu } from './checks/parity-run.js';
 import type { DensityField } from './field/density-field.js';
 import { fieldOf } from './field/test-fields.fixture.js';
 import { ComputeDevice } from './network/compute-device.js';

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { findBundle, testBundle, verifyBundle } from '@gen3d/engine';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { OnnxWeights } from '../../engine/src/bundle/onnx.fixture.js';
-import { runBundle } from '../../engine/src/device/parity-run.js';
+import { runBundle } from '../../engine/src/checks/parity-run.js';
 import { ComputeDevice } from '../../engine/src/network/compute-device.js';
 import { type PullOptions, type PullRequirements, pullBundle } from './pull.js';
 import { type BallSkeleton, safetensors, writeBallSkeleton } from './skeleton/skeleton.fixture.js';

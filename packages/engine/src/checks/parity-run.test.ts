@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { writeBallBundle } from '../bundle/bundle.fixture.js';
 import { type Bundle, findBundle, loadBundle } from '../bundle/load-bundle.js';
+import { difference, isTolerable } from '../device/difference.js';
 import { registerProvider } from '../network/backend.fixture.js';
 import { ComputeDevice } from '../network/compute-device.js';
 import { Tensor } from '../network/onnxruntime.js';
-import { difference, isTolerable } from './difference.js';
 import { compareWithCpu } from './parity-run.js';
 
 const models = join(import.meta.dirname, '../../../../models');

@@ -1,4 +1,4 @@
-import { errorMessage } from './errors.js';
+import { errorMessage } from './base/errors.js';
 
 /** A package with a native addon: its version, or why it cannot be loaded and what to do. */
 export type NativePart = { readonly name: string } & ({ readonly version: string } | { readonly problem: string });
@@ -7,10 +7,10 @@ export type NativePart = { readonly name: string } & ({ readonly version: string
 export const inspectNativeParts = (): Promise<NativePart[]> =>
   Promise.all([
     inspect('sharp', async () => {
-      const { sharp } = await import('./sharp.js');
+      const { sharp } = await import('./base/sharp.js');
       return `${sharp.versions.sharp}, libvips ${sharp.versions.vips}`;
     }),
-    inspect('onnxruntime', async () => (await import('../network/onnxruntime.js')).env.versions.node ?? 'unknown'),
+    inspect('onnxruntime', async () => (await import('./network/onnxruntime.js')).env.versions.node ?? 'unknown'),
   ]);
 
 const inspect = (name: string, load: () => Promise<string>): Promise<NativePart> =>

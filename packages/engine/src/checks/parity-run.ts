@@ -1,13 +1,13 @@
 import { BundleError } from '../base/errors.js';
 import { type Bundle, bundleOfKind } from '../bundle/load-bundle.js';
 import type { ManifestWithoutGraphs } from '../bundle/manifest.js';
+import { type Difference, difference } from '../device/difference.js';
+import type { ParityRun } from '../device/probe.js';
 import type { Inputs, RunGraph } from '../field/decoder-kind.js';
 import { randomNumbers } from '../field/decoder-kind.js';
 import type { ComputeDevice } from '../network/compute-device.js';
 import { type FloatTensor, localSessions, openMatting, type Session } from '../network/session.js';
 import { kindOf } from '../reconstructor.js';
-import { type Difference, difference } from './difference.js';
-import type { ParityRun } from './probe.js';
 
 /** The outputs of one network, and its running time. */
 interface NetworkRun {

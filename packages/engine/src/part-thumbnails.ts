@@ -1,11 +1,11 @@
 import { sniffFileType } from '@gen3d/schema/rules';
-import { EngineError } from '../base/errors.js';
-import type { RgbaImage } from '../base/image.js';
-import { byteOfLinear, linearOfSrgb } from '../base/image.js';
-import type { TriangleMesh } from '../base/mesh.js';
-import { sharp } from '../base/sharp.js';
-import { vertexNormals } from '../surface/normals.js';
-import { encodeThumbnail, renderThumbnail, type Thumbnails } from './render-view.js';
+import { EngineError } from './base/errors.js';
+import type { RgbaImage } from './base/image.js';
+import { byteOfLinear, linearOfSrgb } from './base/image.js';
+import type { TriangleMesh } from './base/mesh.js';
+import { sharp } from './base/sharp.js';
+import { encodeThumbnail, renderThumbnail, type Thumbnails } from './render/render-view.js';
+import { vertexNormals } from './surface/normals.js';
 
 /** Triangles with one material, as in `TexturedMesh`. */
 export interface RenderedPart extends TriangleMesh {
