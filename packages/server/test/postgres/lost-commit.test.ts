@@ -50,7 +50,7 @@ test('a job whose COMMIT succeeded without a response keeps its image, and its i
   const db = databaseOf(database);
   const jobs = await db.selectFrom('jobs').select(['id', 'attempt']).execute();
   expect(jobs).toEqual([{ id, attempt: 1 }]);
-  await until(async () => !existsSync(join(dataDir, 'inputs', `${id}.front`)));
+  expect(existsSync(join(dataDir, 'inputs', `${id}.front`))).toBe(true);
 });
 
 test('a claim whose response is lost costs no attempt, and the job does not wait until the lease expires', async () => {
