@@ -31,6 +31,8 @@ export async function needsInput(db: Queryable, jobId: string, keepPhotosDays: n
     .where(sql<boolean>`(finished_at is null or finished_at > ${after(currentTime(db), -keepPhotosDays * dayMs)})`)
     .executeTakeFirst();
   if (!job || job.finished_at === null) return job !== undefined;
+  // Not by the clock, as it may have run ahead when the job finished.
+  if (keepPhotosDays === 0) return false;
   const oldest = await newestOf(db, job.account_id, job.status, quotas.keptPhotos);
   return oldest === undefined || jobId >= oldest;
 }
