@@ -70,7 +70,9 @@ export function joinParts(
   if (paths.length === 0) return undefined;
 
   const densityAt = (cells: number) => grid.scale.densityAt(steepness * cells);
-  const values = grid.values.map((value, i) => (value > threshold && labels[i] === 0 ? densityAt(-1) : value));
+  const values = grid.values.slice();
+  const outside = densityAt(-1);
+  for (let i = 0; i < values.length; i++) if (labels[i] === 0 && values[i]! > threshold) values[i] = outside;
   const radii = rodRadii(labels, grid.size, count);
   for (const { samples, ends } of paths) {
     const radius = Math.max(minRadius, Math.min(radii[ends[0]]!, radii[ends[1]]!));
@@ -146,8 +148,9 @@ interface Path {
 }
 
 /**
- * Finds the cheapest paths that join all parts between which there is a way. All parts grow at once, by Dijkstra's
- * algorithm, and the cheapest path between two leads through the place where they meet.
+ * Finds the cheapest paths that join all parts between which there is a way. All parts but the largest grow at once, by
+ * Dijkstra's algorithm, and the cheapest path between two leads through the place where they meet. The largest waits:
+ * growing from its large surface would take most of the time.
  *
  * @param surface the samples of the parts from which they grow
  * @param costOf returns the cost of a step between two neighbors, per cell of its length
@@ -177,16 +180,20 @@ function findPaths(
     }
   };
 
+  const sizes = new Uint32Array(count + 1);
+  for (const sample of surface) sizes[labels[sample]!]!++;
+  const largest = sizes.indexOf(Math.max(...sizes));
   for (const sample of surface) {
     costs[sample] = 0;
-    queue.push(sample, 0);
+    if (labels[sample] === largest) isSettled[sample] = 1;
+    else queue.push(sample, 0);
   }
   for (let sample = queue.pop(); sample !== undefined && paths.length < count - 1; sample = queue.pop()) {
     if (isSettled[sample]) continue;
     isSettled[sample] = 1;
     const { cost } = queue;
-    // Parts that have not met yet are farther apart than what both have grown.
-    joinMet(2 * cost);
+    // Parts that have not met yet are farther apart than what one of them has grown.
+    joinMet(cost);
     const own = reachedBy[sample]!;
     for (const { step, length } of neighbors) {
       const neighbor = sample + step;
@@ -305,14 +312,18 @@ function sightOf({ cutout, camera }: Photographed, mesh: TriangleMesh): Sight {
 
 /** @param matte [outlineSize·outlineSize] of a frame with a margin on each side */
 function regionsOf(matte: Float32Array): Int32Array {
-  const isCovered = (pixel: number) => matte[pixel]! >= minCoverage;
   const around = [-outlineSize, 0, outlineSize].flatMap((row) => [row - 1, row, row + 1]);
   const sets = new DisjointSets(matte.length);
-  return Int32Array.from(matte.keys(), (pixel) => {
-    const covered = around.map((step) => pixel + step).filter(isCovered);
-    if (isCovered(pixel)) for (const neighbor of covered) sets.join(pixel, neighbor);
-    return covered[0] ?? -1;
-  }).map((pixel) => (pixel < 0 ? -1 : sets.find(pixel)));
+  const covered = new Int32Array(matte.length).fill(-1);
+  for (let pixel = 0; pixel < matte.length; pixel++) {
+    if (!(matte[pixel]! >= minCoverage)) continue;
+    for (const step of around) {
+      const neighbor = pixel + step;
+      if (matte[neighbor]! >= minCoverage) sets.join(pixel, neighbor);
+      covered[neighbor] = pixel;
+    }
+  }
+  return covered.map((pixel) => (pixel < 0 ? -1 : sets.find(pixel)));
 }
 
 /**
