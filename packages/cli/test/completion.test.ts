@@ -92,7 +92,7 @@ test.each(cases)('completes %s', async (_, line, required, forbidden) => {
   for (const word of forbidden) expect(completions).not.toContain(word);
 });
 
-/** What the scripts of the shells do: the command line up to the cursor, the required completions, and the forbidden ones. */
+/** Completions by the shells' scripts: the command line up to the cursor, what is required, and what is forbidden. */
 const casesOfShells: typeof cases = [
   ['commands with a prefix', 'gen3d do', ['download', 'doctor'], ['create']],
   ['values after =', 'gen3d list --status=FA', ['FAILED'], ['CANCELED']],

@@ -25,7 +25,7 @@ export const defaultLimits: ModelLimits = {
 };
 
 const maxJsonBytes = 16 * 1024 ** 2;
-/** Objects, numbers and texts in the JSON. glTF-Transform takes up to 2 kB for an object. */
+/** Objects, numbers and strings in the JSON. glTF-Transform takes up to 2 kB for an object. */
 const maxValues = 250_000;
 /** Primitives, counted once for each node that draws them. */
 const maxPrimitives = 10_000;
@@ -40,7 +40,7 @@ const text = (value: number) => value.toLocaleString('en');
 /** Refuses a file that contradicts itself. */
 const untrue = (problem: string) => new ConversionError(`The file is damaged: ${problem}. Export it again`);
 
-/** A sum with a size that is not a number is NaN, and refused. */
+/** Refuses a count above the limit, or NaN, which is a sum with a size that is not a number. */
 function requireAtMost(limit: number, count: number, what: string): void {
   if (count <= limit) return;
   throw new ConversionError(
@@ -130,7 +130,7 @@ const valuesIn = (value: unknown): number =>
     ? Object.values(value).reduce((sum: number, entry) => sum + valuesIn(entry), 1)
     : 1;
 
-/** Checks that the nodes are trees of limited depth. A node that contains itself would be drawn without end. */
+/** Checks that the nodes are trees of limited depth. A node that contains itself would be drawn forever. */
 function requireTree(nodes: readonly GLTF.INode[]): void {
   const parents = new Map<number, number>();
   for (const [index, { children = [] }] of nodes.entries()) {
@@ -146,7 +146,7 @@ function requireTree(nodes: readonly GLTF.INode[]): void {
   }
 }
 
-/** @returns the bytes of its values. @throws {ConversionError} if its buffer views have fewer */
+/** @returns the bytes of the accessor's values. @throws {ConversionError} if its buffer views have fewer */
 function requireAccessor(accessor: GLTF.IAccessor, name: string, views: readonly GLTF.IBufferView[]): number {
   const { type, componentType, count, sparse } = accessor;
   if (!types.has(type) || componentBytes[componentType] === undefined) throw untrue(`${name} has an unknown type`);
@@ -168,10 +168,10 @@ function requireAccessor(accessor: GLTF.IAccessor, name: string, views: readonly
   return elementBytes * count;
 }
 
-/** Reads how much Draco's decoder allocates (version 2.2, the one that glTF allows). */
+/** Reads the counts by which Draco's decoder allocates memory (version 2.2, the one that glTF allows). */
 function dracoCounts(data: Uint8Array): { faces: number; points: number } {
   const [major, minor, encoder, method, , flags] = data.subarray(5);
-  // Flags: metadata, of any length, would come before the numbers.
+  // With flags, metadata of any length would come before the numbers.
   const isKnown = major === 2 && minor === 2 && encoder === 1 && (method === 0 || method === 1) && flags === 0;
   if (!isKnown)
     throw new ConversionError('The Draco data of the file cannot be checked. Export it without compression');

@@ -16,7 +16,7 @@ interface GalleryState {
 
 export const isOpen = ({ finished_at }: GalleryJob): boolean => finished_at === null;
 
-/** Puts the first jobs, just read, above those that were loaded before and not read again. */
+/** Puts the first jobs, which were just read, above the loaded ones that were not read again. */
 export function merged(
   previous: GalleryState | undefined,
   { jobs, next_cursor, counts }: GalleryPage,

@@ -194,9 +194,9 @@ export class Jobs {
   }
 
   /**
-   * Creates a job with the photo, the label and the settings of one that failed or was canceled. Repeating the call
-   * returns the same new job. If the server keeps the photos of models, a job that succeeded can be made again, with
-   * the server's current bundle or another `sampler`: each call makes another model. Only gen3d's own server has this.
+   * Creates a job with the photos, the label and the settings of a finished one, while the server keeps its photos. For
+   * a job that failed or was canceled, repeating the call returns the same new job. For one that succeeded, each call
+   * makes another model, with the current bundle or another `sampler`. Only gen3d's own server has this.
    *
    * @throws {InvalidRequestError} not_retryable, if the server does not have the photo, or the job is not finished
    * @throws {InsufficientBalanceError} if the balance is below the minimum

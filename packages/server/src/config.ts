@@ -190,7 +190,7 @@ const WithFlag = z.strictObject({
   keepPhotosDays: number('whole number', 0, limits.taskRetentionDays)
     .default(7)
     .describe(
-      "Number of days for which the photos of finished jobs are kept, to show them and to make a model again; those of an account's newest jobs only",
+      "Number of days for which the photos of an account's newest finished jobs are kept, to show them and to make a model again",
     ),
   allowPrivateNetwork: flag
     .default(false)

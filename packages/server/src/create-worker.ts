@@ -28,7 +28,7 @@ interface WorkerParts
   wakeup: Wakeup;
 }
 
-/** Creates the worker of a machine, which has not been started. */
+/** Creates the worker of a machine, without starting it. */
 export function createWorker({ files, metrics, wakeup, ...shared }: WorkerParts): Worker {
   const children = new Children({ ...shared, onCrash: (how) => metrics.runnerCrashes.inc({ how }) });
   const onPrepared = () => wakeup.notify('job_waiting');

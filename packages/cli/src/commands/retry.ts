@@ -11,8 +11,8 @@ export function addRetry(program: Command): void {
     .command('retry')
     .summary('try failed jobs again, or make models again')
     .description(
-      'Create new jobs with the photos of jobs that failed or were canceled, or of models if the server keeps their photos.\n' +
-        "They use the server's current bundle, and cost as much as any job.",
+      'Create new jobs with the photos of finished ones, while the server keeps these photos.\n' +
+        "The new jobs use the server's current bundle, and cost as much as any job.",
     )
     .argument('<id...>', "the jobs' ids, or unique prefixes of them")
     .option('--json', 'print { job_id } of each new job, one object per line');

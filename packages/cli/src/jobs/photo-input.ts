@@ -47,7 +47,7 @@ export function requireUrl(image: string): string {
   );
 }
 
-/** Says that a path leads to no file. */
+/** Creates the error for a path that does not exist. */
 export const missingFile = (path: string, cause: unknown): UsageError =>
   new UsageError(`${shownName(path)} does not exist. Pass the path of a photo, an http(s) URL, or - for stdin`, {
     cause,

@@ -15,7 +15,7 @@ export interface ModelFigures {
   texture: { width: number; height: number } | undefined;
 }
 
-/** Counts the parts of the model. */
+/** Measures the model: its triangles, vertices and texture. */
 export function measure(viewer: ModelViewerElement): ModelFigures {
   const figures: ModelFigures = { triangles: 0, vertices: 0, texture: undefined };
   for (const { geometry, material } of meshesOf(viewer)) {

@@ -220,7 +220,7 @@ export function OperatorPage() {
   );
 }
 
-/** Shows the state of the service in five figures. `/metrics` has all. */
+/** Shows the state of the service in five tiles. `/metrics` has all figures. */
 function Tiles({ overview }: { overview: Overview }) {
   const { PENDING = 0, QUEUED = 0, IN_PROGRESS = 0, SUCCEEDED = 0, FAILED = 0 } = overview.jobs;
   return (

@@ -71,7 +71,7 @@ export interface Bundle<M extends Manifest = Manifest> {
 /**
  * Reads a bundle's manifest and checks that its files exist and have the right sizes.
  *
- * Fast, because it reads no weights: `verifyBundle` does.
+ * This is fast, because it reads no weights; `verifyBundle` does.
  * @throws {BundleError} naming the field or the file that is wrong
  * @example
  * const { manifest } = await loadBundle('models/gen3d-base');

@@ -192,7 +192,7 @@ function findPaths(
     if (isSettled[sample]) continue;
     isSettled[sample] = 1;
     const { cost } = queue;
-    // Parts that have not met yet are farther apart than what one of them has grown.
+    // Parts that have not met yet are farther apart than the cost up to which one of them has grown.
     joinMet(cost);
     const own = reachedBy[sample]!;
     for (const { step, length } of neighbors) {

@@ -9,13 +9,13 @@ import { pointOnRay, reliefDepth, seePoint, type ViewCamera } from './view-camer
 /** Nodes a side of a view's map of bends. */
 const bendSize = 32;
 
-/** Every so many pixels of a front, a ray is compared with the other views if it is this far inside the outline. */
+/** The pixels between rays that are compared with other views, and how far inside the outline they must be. */
 const pixelStep = 4;
 const minInset = 0.004;
 
 /** Standard deviation of the difference between two fronts at the same place. */
 const frontSpread = 0.012;
-/** Of an outline, and of a front that carves away what an outline shows. */
+/** Standard deviation of an outline, and of a front that carves away what an outline shows. */
 const outlineSpread = 0.006;
 const carvedSpread = 0.0015;
 /** Of the bend itself, and of its bending between neighboring nodes. */
@@ -25,16 +25,16 @@ const stiffness = 0.013;
 const maxDifference = 0.12;
 const minTrust = 0.05;
 
-/** Depths at which a ray is tried that its own front does not let through, from the camera away. */
+/** The depths that are searched for the least forbidden point of a ray, away from the camera. */
 const [nearest, farthest, steps] = [0.75, -0.75, 40];
-/** A front that forbids a depth by less does not carve, and one that forbids it by more does not move. */
+/** A front carves if it forbids a depth by more than `tolerance`, and is moved if by less than `maxMove`. */
 const [tolerance, maxMove] = [0.004, 0.5];
 /** An outline forbids a depth this many times as much as a front. */
 const outlineWeight = 3;
-/** Cameras or outlines contradict each other by more than this, and no front can explain it. */
+/** A point farther outside an outline is a contradiction between cameras or outlines, which no front can explain. */
 const maxOutside = 0.01;
 
-/** Fronts that carve are moved from one of the rounds on: at first, fronts that disagree carve anything. */
+/** The rounds, and the first one that moves fronts that carve. Before it, fronts still disagree too much. */
 const [rounds, carvingRound] = [4, 2];
 const solverSteps = 30;
 
@@ -77,7 +77,7 @@ export function bendViews(placed: readonly PlacedView[]): BentView[] {
   return bent();
 }
 
-/** Targets for weighted sums of bends, in the sense of least squares. */
+/** A system of equations, each a weighted sum of bends and its target, for a solution by least squares. */
 class Equations {
   readonly #nodes: number[] = [];
   readonly #factors: number[] = [];
@@ -130,7 +130,7 @@ class Equations {
     return solution;
   }
 
-  /** Multiplies what `of` makes of each equation's sum over `values` by the transposed matrix. */
+  /** Applies `of` to each equation's sum over `values`, and multiplies the results by the transposed matrix. */
   #transposed(of: (equation: number, sum: number) => number, values: Float64Array): Float64Array {
     const result = new Float64Array(values.length);
     for (let equation = 0, from = 0; equation < this.#ends.length; equation++) {
@@ -169,7 +169,7 @@ function addSmoothness(equations: Equations, views: number): void {
   }
 }
 
-/** Adds where a front is outside another outline, before another front, or beside another front of the same surface. */
+/** Adds an equation where a front is outside another outline, or differs from another front of the same surface. */
 function addDisagreements(equations: Equations, views: readonly BentView[], mayCarve: boolean): void {
   const [here, ahead] = [new Float64Array(3), new Float64Array(3)];
   const look = lookerAt(views);
@@ -234,8 +234,8 @@ function compare(here: Float64Array, ahead: Float64Array, to: BentView, trust: n
 type Looker = ReturnType<typeof lookerAt>;
 
 /**
- * Adds the fronts that forbid the freest place on a ray. Every ray inside an outline hits the object, so a front that
- * is too far back there carves away what the outline shows: ears, tails, legs.
+ * Adds an equation for each front that forbids the least forbidden point on a ray. Every ray inside an outline hits the
+ * object, so a front that is too far back there carves away what the outline shows: ears, tails, legs.
  */
 function addCarved(
   equations: Equations,
@@ -264,7 +264,7 @@ function addCarved(
   }
 }
 
-/** Says of a point how far it is outside the outlines and before the fronts. Each call reuses the result. */
+/** Returns a function that says how far a point is outside the outlines and before the fronts, in a reused object. */
 function lookerAt(views: readonly BentView[]) {
   const [ahead, us, vs] = [0, 1, 2].map(() => new Float64Array(views.length)) as [
     Float64Array,

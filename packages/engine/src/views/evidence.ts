@@ -4,37 +4,37 @@ import { type BentView, bentDepth } from './bend.js';
 import { mapSize, newSample, sampleMap, sampleOutline } from './map.js';
 import { seePoint } from './view-camera.js';
 
-// What several photos say of a point: it is empty outside any outline, at the weighted mean of the fronts where
-// they are near, and elsewhere as the networks guess, the nearest front's guess first. The space is that of the front
-// photo's camera, with its units, in which an object is about 1 long. The constants are from the report on 24 objects.
+// Combines what several photos show of a point. A point outside any outline is empty. Near the fronts, their weighted
+// mean decides; elsewhere, the networks' guesses do, mainly that of the nearest front. The space is that of the front
+// photo's camera, in whose units an object is about 1 long. The constants were measured on 24 objects.
 
 /** Logits per unit of space, as in the field of one photo: at a front, and at an outline. */
 const frontSlope = 80;
 const outlineSlope = 106;
 /** Width in logits of the rounded seams. */
 export const seamRounding = 1.2;
-/** A front counts fully before it, and not at all from this far behind it on. */
+/** A front has its full weight at points before it, and none at points this far behind it. */
 const band = 0.05;
 /** The front photo's relief counts this many times, so that the front of the model is that of one photo. */
 const frontFavor = 4;
-/** A front without trust counts this much. */
+/** The weight of a front without trust. */
 const minFrontWeight = 0.1;
 /** Softens the weight of a guess by its distance behind the front. */
 const guessReach = 0.03;
-/** The least evidence, in logits: at a tenth of the size outside an outline or before a front. */
+/** The minimum evidence, in logits, reached about a tenth of the size outside an outline or before a front. */
 export const leastEvidence = -10;
-/** Steps behind a front that are occupied in any case. */
+/** The number of steps behind a front that are always occupied. */
 const minSteps = 2.25;
 
-/** What speaks for the inside at a point, in logits. */
+/** The evidence that a point is inside the object, in logits. */
 export interface Evidence {
   /** The front photo's outline, which is exact: the camera is its own. -3 outside. */
   outline: number;
-  /** All else, from `leastEvidence` on. */
+  /** All other evidence, at least `leastEvidence`. */
   others: number;
 }
 
-/** Returns a function that writes what is known of a point to `found`. */
+/** Returns a function that writes the evidence at a point to `found`. */
 export function fusedEvidence(views: readonly BentView[]) {
   const seen = new Float64Array(4);
   const sample = newSample();
@@ -75,7 +75,7 @@ export function fusedEvidence(views: readonly BentView[]) {
   };
 }
 
-/** The logit of the network's occupancy at a depth behind its front, in its units. */
+/** The logit of the network's occupancy at a depth behind its front, in the network's units. */
 function guessAt({ prediction }: BentView['view'], u: number, v: number, behind: number): number {
   const { occupancy, size, manifest } = prediction;
   const { steps, halfWidth, halfDepth } = manifest.decoder;

@@ -5,7 +5,7 @@ import { type Evidence, fusedEvidence, seamRounding } from './evidence.js';
 import { liftAt, settle } from './settle.js';
 import { seePoint } from './view-camera.js';
 
-/** Fuses views to a field in the front photo's camera: the evidence, where that contradicts itself, settled. */
+/** Fuses views to a field in the space of the front photo's camera: the evidence, with contradictions settled. */
 export function fusedField(views: readonly BentView[], elevationRadians: number): DensityField {
   const { camera, view } = views[0]!;
   const evidenceAt = fusedEvidence(views);

@@ -13,7 +13,7 @@ const table = union(
 
 const depths = Array.from({ length: 81 }, (_, i) => -0.4 + i / 100);
 
-/** The largest density at a position of the front, from the table's back to its front. */
+/** The maximum density along a line at (x, y), from the table's back to its front. */
 async function mostAt(views: readonly BentView[], x: number, y: number): Promise<number> {
   const density = new Float32Array(depths.length);
   await fusedField(views, 0).evaluate(Float32Array.from(depths.flatMap((z) => [x, y, z])), density);

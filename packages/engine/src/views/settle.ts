@@ -5,33 +5,33 @@ import { type Evidence, fusedEvidence, leastEvidence } from './evidence.js';
 import { centerOf, mapSize, newSample, sampleOutline } from './map.js';
 import { pointOnRay } from './view-camera.js';
 
-// Settles where photos contradict each other, because cameras are off or networks disagree. Together, their outlines
-// and fronts would carve away thin parts such as legs and handles. Every ray inside an outline must hit the object. So
-// where a ray misses, the place on it that the evidence forbids least is lifted until it is inside. Neighbors support
-// each other, so that a part stays in one piece, and crumbs vanish.
+// Settles contradictions between photos, whose cameras are off or whose networks disagree. Together, their outlines and
+// fronts would carve away thin parts such as legs and handles. But every ray inside an outline must hit the object. So
+// where a ray misses, the evidence is lifted at the point that it forbids least, until that point is inside. Neighbors
+// support each other, so that a part stays in one piece, and crumbs vanish.
 
 /** Cells along the longest side of the grid. */
 const cells = 80;
 const rounds = 6;
 
-/** Logits that a place gains if all around it is inside, and loses if all is outside. */
+/** Logits that a sample gains if everything around it is inside, and loses if everything is outside. */
 const support = 1.5;
 
-/** Rays across a frame, and their least distance inside the outline, in units of the frame. */
+/** Rays across a frame, and their minimum distance inside the outline, in units of the frame. */
 const raysAcross = 128;
 const minInset = 0.004;
 
-/** A ray hits where the logit is at least `hit`. Until then, a place is lifted by at most `maxLift`. */
+/** A ray hits if a logit on it is at least `hit`. If it misses, samples are lifted, but by at most `maxLift`. */
 interface Demand {
   readonly hit: number;
   readonly maxLift: number;
 }
 
-/** The front of a model is never worse than with one photo. The margin keeps parts that are thin for the final grid. */
+/** Keeps the front of a model as good as with one photo. The margin keeps parts that are thin for the final grid. */
 const ofFront: Demand = { hit: 1.5, maxLift: Infinity };
 const ofOthers: Demand = { hit: 0, maxLift: 4 };
 
-/** Half the side of the space that is searched, the cells along it, and what is within a cell of the surface. */
+/** Half the side of the searched space, the cells along it, and the minimum logit within a cell of the surface. */
 const reach = 1.1;
 const [coarseCells, leastNear] = [64, -2];
 
@@ -62,7 +62,7 @@ export function settle(views: readonly BentView[]): { lift: ScalarGrid; bounds: 
   return { lift: { ...grid, values: lift }, bounds: boxWhere(total, leastNear) };
 }
 
-/** Returns the evidence on a grid. */
+/** Samples the evidence on a grid, without that of the front photo's outline. */
 function gridOf(views: readonly BentView[], box: Box, cellsAlong: number): ScalarGrid {
   const cell = extentOf(box) / cellsAlong;
   const samplesAlong = (axis: 0 | 1 | 2) => Math.ceil((box.max[axis] - box.min[axis]) / cell) + 1;
@@ -78,7 +78,7 @@ function gridOf(views: readonly BentView[], box: Box, cellsAlong: number): Scala
   return grid;
 }
 
-/** The box around the samples of more than a value, with a cell of margin. */
+/** Returns the box around the samples above a value, with a margin of one cell. */
 function boxWhere(grid: ScalarGrid, least: number): Box {
   const points: number[] = [];
   for (let n = 0; n < grid.values.length; n++) if (grid.values[n]! > least) points.push(...pointOf(grid, n));
@@ -89,7 +89,7 @@ function pointOf({ size: [nx, ny], origin: [x, y, z], cell }: ScalarGrid, n: num
   return [x + (n % nx) * cell, y + (Math.floor(n / nx) % ny) * cell, z + Math.floor(n / (nx * ny)) * cell];
 }
 
-/** For each ray inside an outline, where it starts in steps of the grid, and the step of a cell's length. */
+/** The start of each ray inside an outline, and its step of a cell's length, both in cells of the grid. */
 type Rays = readonly { readonly start: readonly number[]; readonly step: readonly number[] }[];
 
 function raysOf({ view, camera }: BentView, { origin, cell }: ScalarGrid): Rays {
@@ -137,7 +137,7 @@ export function liftAt(lift: ScalarGrid, x: number, y: number, z: number): numbe
   return value === -Infinity ? 0 : value;
 }
 
-/** Interpolates a grid at a position in steps of it; -Infinity outside of it. */
+/** Interpolates a grid at a position in cells; -Infinity outside the grid. */
 function trilinear({ values, size: [nx, ny, nz] }: ScalarGrid, x: number, y: number, z: number): number {
   if (!(x >= 0 && y >= 0 && z >= 0 && x < nx - 1 && y < ny - 1 && z < nz - 1)) return -Infinity;
   const [i, j, k] = [Math.floor(x), Math.floor(y), Math.floor(z)];
@@ -151,7 +151,7 @@ function trilinear({ values, size: [nx, ny, nz] }: ScalarGrid, x: number, y: num
   return near + (far - near) * (z - k);
 }
 
-/** Returns the logits that the surroundings of each sample add. */
+/** Returns the logits that each sample gains from the samples around it. */
 function supportsOf({ values, size: [nx, ny] }: ScalarGrid): Float32Array {
   let from = values.map((logit) => 1 / (1 + Math.exp(-logit)));
   let to = new Float32Array(values.length);

@@ -93,7 +93,7 @@ export function take(shape: Shape, side: SideCutout['side'], yaw: number, pitch:
   return { side, cutout: { ...cutout, window: { left: 0, top: 0, side: fine } }, photoWidth: fine, prediction };
 }
 
-/** A view of a shape from an angle in degrees, as if its camera were turned otherwise, and off by `y`. */
+/** A view of a shape from an angle in degrees, whose camera was found at another angle, and is off by `y`. */
 export function viewFrom(shape: Shape, side: SideCutout['side'], yaw: number, foundYaw = yaw, y = 0): PlacedView {
   const { cutout, photoWidth, prediction } = take(shape, side, yaw, 0);
   const relief = { reliefOffset: 0, reliefScale: 1, tiltU: 0, tiltV: 0 };

@@ -28,7 +28,7 @@ export class Call {
 const orderedDict = 'collections OrderedDict';
 /** Maximum operations, each of at least one byte. */
 const maxOperations = 1_000_000;
-/** Maximum tuples, dictionaries and calls. A tensor takes six. */
+/** The maximum number of tuples, dictionaries and calls. A tensor takes six. */
 const maxContainers = 200_000;
 
 /** Reads the arguments of operations, one after the other. */

@@ -47,15 +47,15 @@ export async function* settledPhotos(
   }
 }
 
-/** What is known of the photos in a folder from one list to the next. */
+/** Remembers the photos in a folder from one list to the next. */
 class WatchedPhotos {
   /** Photos that a message has named. */
   readonly #named = new Set<string>();
   readonly #sent: Map<string, PhotoSet>;
-  /** The states of the files of each front: in the last list, and when it was yielded. */
+  /** The states of the files of each front: in the last list, and when they were last yielded. */
   readonly #seen = new Map<string, string>();
   readonly #yielded = new Map<string, string>();
-  /** In how many lists a photo of a side had no front. */
+  /** The number of lists in which a photo of a side had no front. */
   readonly #apart = new Map<string, number>();
 
   constructor(sent: Map<string, PhotoSet>) {
@@ -96,7 +96,7 @@ class WatchedPhotos {
 
 const note = (photo: string, text: string) => say(`${paint('yellow', '•')} ${shownName(basename(photo))}  ${text}`);
 
-/** Lists the names in the folder. Empty while it cannot be read. */
+/** Lists the names in the folder. Returns none while it cannot be read. */
 async function namesIn(folder: string, inode: number): Promise<string[]> {
   const entries = await readdir(folder).catch((): string[] => []);
   const isGone = await stat(folder).then(

@@ -18,10 +18,10 @@ export interface Outline {
 
 /** What the network predicts, in the space of the outline's camera. */
 export interface Front {
-  /** Of the whole object. Negative outside the bounds. */
+  /** The density of the whole object. Negative outside the bounds. */
   readonly density: Density;
   readonly bounds: Box;
-  /** By how much the camera looked down. */
+  /** The angle by which the camera looked down. */
   readonly elevationRadians: number;
   readonly seen: Seen;
 }

@@ -13,7 +13,7 @@ export const quotas = {
   jobsWithoutModel: 100_000,
   /** Jobs of the public test key. Beyond it, the oldest are deleted, because a refusal would affect everyone. */
   sandboxJobs: 100_000,
-  /** Succeeded jobs whose photos are kept, as many failed ones, and as many canceled ones. */
+  /** How many of the succeeded, of the failed and of the canceled jobs keep their photos. */
   keptPhotos: 50,
   /** Keys that work, and as many revoked ones. */
   apiKeys: 100,

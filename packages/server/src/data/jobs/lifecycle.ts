@@ -178,7 +178,7 @@ export async function succeed(db: Db, lease: Lease, success: Success, now: Time)
       stage_ms: JSON.stringify(success.stageTimes),
       bundle: success.bundle,
       warnings: JSON.stringify(success.warnings),
-      // Only a retry needs them, and they may contain a secret.
+      // A retry uses the kept photos, and URLs may contain a secret.
       image_urls: null,
     };
     const forgotten = await end(trx, job, change, now);

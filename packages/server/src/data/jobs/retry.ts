@@ -11,8 +11,8 @@ import { type AcceptedJob, type JobStores, type NewPhoto, storeNewJob } from './
 import { photosOf } from './photos.js';
 import { lockTurns } from './turn.js';
 
-// The photos of finished jobs are kept for `keepPhotosDays`, to show them and to make another model of them. Of an
-// account's jobs, only the newest with each status keep them.
+// The photos of finished jobs are kept for `keepPhotosDays`, to show them and to make another model of them. Only an
+// account's newest jobs with each status keep them.
 
 type FinishedJob = Pick<JobRow, 'type' | 'status' | 'prepared' | 'finished_at'>;
 
@@ -31,7 +31,7 @@ export async function needsInput(db: Queryable, jobId: string, keepPhotosDays: n
     .where(sql<boolean>`(finished_at is null or finished_at > ${after(currentTime(db), -keepPhotosDays * dayMs)})`)
     .executeTakeFirst();
   if (!job || job.finished_at === null) return job !== undefined;
-  // Not by the clock, as it may have run ahead when the job finished.
+  // Does not compare times, because the clock may have been ahead when the job finished.
   if (keepPhotosDays === 0) return false;
   const oldest = await newestOf(db, job.account_id, job.status, quotas.keptPhotos);
   return oldest === undefined || jobId >= oldest;

@@ -133,7 +133,7 @@ export async function inTurn<T>(
   }
 }
 
-/** Changes what the caller's account has, when it is the account's turn. */
+/** Runs a change of the caller's account when it is the account's turn. */
 export function changeInTurn<T>(
   { changes }: Pick<ServerShares, 'changes'>,
   response: Response,
@@ -143,7 +143,7 @@ export function changeInTurn<T>(
   return inTurn(changes, accountId, response, () => change(accountId));
 }
 
-/** Lists what the caller's account has, when it is the account's turn. */
+/** Runs a list of the caller's account when it is the account's turn. */
 export function listInTurn<T>(
   { lists }: Pick<ServerShares, 'lists'>,
   response: Response,

@@ -31,8 +31,8 @@ const GalleryQuery = z.object({
 type GalleryQuery = z.infer<typeof GalleryQuery>;
 
 /**
- * Adapts a query to an account whose jobs have no labels: a search matches only ids. An index contains them, however
- * many jobs everyone has created with the public test key.
+ * Adapts a query to an account whose jobs have no labels: a search matches only ids. These are in an index, so the
+ * search is fast, however many jobs everyone has created with the public test key.
  */
 const withoutLabels = ({ search, id, ...query }: GalleryQuery): GalleryQuery => ({
   ...query,

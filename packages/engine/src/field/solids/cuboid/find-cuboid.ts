@@ -48,7 +48,7 @@ const [maxFrontGap, maxBackGap] = [0.3, 0.5];
 /** Photos are mostly taken from a little nearer than the network assumes: the natural logarithm of `zoom`. */
 const usualZoom = { mean: 0.25, spread: 0.25 };
 
-/** First differences between the simplex's corners: of the angles, the center, the sizes and the zoom. */
+/** Initial differences between the simplex's corners: of the angles, the center, the sizes and the zoom. */
 const searchSteps = [0.15, 0.08, 0.06, 0.03, 0.03, 0.05, 0.15, 0.15, 0.15, 0.15];
 
 /**
@@ -186,7 +186,7 @@ function search(outline: Outline, { seen, elevationRadians }: Front): { cuboid: 
   return straightness(cuboid, outline) < minStraightness ? undefined : { cuboid, pitch: best.pitch };
 }
 
-/** What is searched. The sizes, which are half the width, height and depth, and the zoom are natural logarithms. */
+/** The variables of the search. The sizes (half the width, height and depth) and the zoom are natural logarithms. */
 interface Variables {
   readonly yaw: number;
   readonly pitch: number;
@@ -196,7 +196,7 @@ interface Variables {
   readonly zoom: number;
 }
 
-/** Names the variables of the search, which are in the order of `searchSteps`. */
+/** Names the values of the variables, which are in the order of `searchSteps`. */
 function namesOf(variables: readonly number[]): Variables {
   const [yaw, pitch, roll, x, y, z, width, height, depth, zoom] = variables as [
     ...[yaw: number, pitch: number, roll: number],
