@@ -63,11 +63,11 @@ export function requireWithinLimits(json: GLTF.IGLTF, binary: Uint8Array, limits
   requireAtMost(maxValues, valuesIn(json), 'values in its JSON');
   requireTree(nodes);
 
+  // As in glTF-Transform, the binary chunk stands for every buffer without a URI.
+  const contents = buffers.map(({ uri }) => (uri === undefined ? binary : BufferUtils.createBufferFromDataURI(uri)));
   const bytesIn = (view: number) => {
     const { buffer, byteOffset = 0, byteLength } = bufferViews[view]!;
-    const { uri } = buffers[buffer]!;
-    // As in glTF-Transform, the binary chunk stands for every buffer without a URI.
-    const bytes = uri === undefined ? binary : BufferUtils.createBufferFromDataURI(uri);
+    const bytes = contents[buffer]!;
     const end = byteOffset + byteLength;
     if (end <= bytes.length) return bytes.subarray(byteOffset, end);
     throw untrue(`buffer view ${view} declares bytes up to ${text(end)}, and its buffer has ${text(bytes.length)}`);
@@ -81,7 +81,8 @@ export function requireWithinLimits(json: GLTF.IGLTF, binary: Uint8Array, limits
   requireAtMost(limits.bytes, geometryBytes, 'bytes of geometry');
 
   const draws = new Map<number, number>();
-  for (const { mesh } of nodes) if (mesh !== undefined) draws.set(mesh, (draws.get(mesh) ?? 0) + 1);
+  for (const { mesh } of nodes)
+    if (mesh !== undefined) draws.set(natural(mesh, "a node's mesh"), (draws.get(mesh) ?? 0) + 1);
   for (const mesh of draws.keys()) if (!meshes[mesh]) throw untrue(`a node refers to the missing mesh ${mesh}`);
   const sum = { primitives: 0, triangles: 0, vertices: 0, bytes: 0 };
   for (const [index, { primitives }] of meshes.entries()) {
@@ -95,9 +96,11 @@ export function requireWithinLimits(json: GLTF.IGLTF, binary: Uint8Array, limits
       sum.primitives += times;
       sum.triangles += (times * corners) / 3;
       sum.vertices += times * vertices;
-      // Simplifying copies the values, even those that several primitives or targets share.
-      for (const accessor of [attributes, ...targets].flatMap(Object.values))
-        sum.bytes += sizes[accessor] ?? Number.NaN;
+      // Simplifying copies the values, even those that several primitives or targets share. Draco decodes all points.
+      for (const accessor of [attributes, ...targets].flatMap(Object.values)) {
+        const { count } = accessors[accessor]!;
+        sum.bytes += points > count ? (sizes[accessor]! / count) * points : sizes[accessor]!;
+      }
     }
   }
   requireAtMost(maxPrimitives, sum.primitives, 'primitives');
@@ -135,7 +138,7 @@ function requireTree(nodes: readonly GLTF.INode[]): void {
   const parents = new Map<number, number>();
   for (const [index, { children = [] }] of nodes.entries()) {
     for (const child of children) {
-      if (parents.has(child)) throw untrue(`node ${child} has two parents`);
+      if (parents.has(natural(child, "a node's child"))) throw untrue(`node ${child} has two parents`);
       parents.set(child, index);
     }
   }
@@ -191,5 +194,5 @@ function dracoCounts(data: Uint8Array): { faces: number; points: number } {
 
 function natural(count: unknown, name: string): number {
   if (Number.isSafeInteger(count) && (count as number) >= 0) return count as number;
-  throw untrue(`${name} has no valid count`);
+  throw untrue(`${name} has no valid number`);
 }

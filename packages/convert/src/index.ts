@@ -12,5 +12,4 @@ export {
 export { type ModelFormat, type ModelOptions, modelFormats, type RealSize } from './options.js';
 export { checkPrint, type PrintCheck } from './print-check.js';
 export { declaredTriangles } from './read-glb.js';
-export { resizeGlb } from './resize-glb.js';
 export { editJson } from './write-json.js';

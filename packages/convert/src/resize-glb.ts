@@ -1,23 +1,8 @@
 import { type Document, type GLTF, getBounds } from '@gltf-transform/core';
-import type { RealSize } from './options.js';
-import { type Extent, scaleTo } from './place-model.js';
-import { readGlb } from './read-glb.js';
+import type { Extent } from './place-model.js';
 import { editJson } from './write-json.js';
 
 // A node above the content gives a model another size, so the geometry stays as it is, bit for bit.
-
-/**
- * Gives a model a real size, which the file then states in `asset.extras.size`.
- *
- * @throws {ConversionError} if the GLB cannot be read, or has no length in the direction of the size
- * @example
- * const mug = await resizeGlb(glb, { side: 'height', meters: 0.09 });
- */
-export async function resizeGlb(glb: Uint8Array, size: RealSize): Promise<Uint8Array> {
-  const { document } = await readGlb(glb);
-  const extent = extentOf(document);
-  return scaleGlb(glb, scaleTo(size, extent), extent);
-}
 
 /** Returns the size of the scene in meters. */
 export function extentOf(document: Document): Extent {

@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest';
 import { problemOfGlb } from '../../engine/src/gltf/check-glb.js';
 import { writeGlb } from '../../engine/src/gltf/write-glb.js';
 import { sphere } from '../../engine/src/render/shapes.fixture.js';
-import { convertModel, editJson, type ModelFormat, readModel, resizeGlb } from '../src/index.js';
+import { convertModel, editJson, type ModelFormat, readModel } from '../src/index.js';
 import { nodeTools } from '../src/node.js';
 import { type ModelOptionTexts, parseModelOptions } from '../src/options.js';
 import { openEdges, weld } from '../src/weld.js';
@@ -160,7 +160,7 @@ describe('a GLB', () => {
 });
 
 describe('a GLB with a real size', () => {
-  const sized = () => resizeGlb(glb, { side: 'height', meters: 0.08 });
+  const sized = () => smaller({ size: '80mm' });
 
   test('is valid, and has its geometry and texture as they were', async () => {
     const file = await sized();
@@ -184,7 +184,7 @@ describe('a GLB with a real size', () => {
 
   test('has one parent for a root that two scenes share', async () => {
     const shared = editJson(glb, ({ scenes }) => void scenes!.push({ nodes: [...scenes![0]!.nodes!] }));
-    const file = await resizeGlb(shared, { side: 'longest', meters: 2 });
+    const file = (await convert({ size: '2m' }, 'glb', shared)).files[0]!.bytes;
     expect(await problemOfGlb(file)).toBeUndefined();
     expect(jsonOf(file).scenes.map((scene: { nodes: number[] }) => scene.nodes)).toEqual([[1], [1]]);
   });

@@ -121,13 +121,23 @@ test.each<[string, RegExp, Change, (() => Promise<Uint8Array>)?]>([
   ],
   [
     'a negative count',
-    /accessor 0 has no valid count/,
+    /accessor 0 has no valid number/,
     (json) => void Object.assign(json.accessors![0]!, { count: -1 }),
   ],
   [
     'a count that is a text',
-    /accessor 0 has no valid count/,
+    /accessor 0 has no valid number/,
     (json) => void Object.assign(json.accessors![0]!, { count: '9' }),
+  ],
+  [
+    'the number of a mesh that is a text',
+    /a node's mesh has no valid number/,
+    (json) => void json.nodes!.push(...new Array(300).fill({ mesh: '0' })),
+  ],
+  [
+    'the number of a child that is a text',
+    /a node's child has no valid number/,
+    (json) => void Object.assign(json.nodes![0]!, { children: ['0'] }),
   ],
   [
     'an unknown type of values',
