@@ -154,8 +154,7 @@ interface Path {
  *
  * @param surface the samples of the parts from which they grow
  * @param costOf returns the cost of a step between two neighbors, per cell of its length
- * @see Mehlhorn, "A Faster Approximation Algorithm for the Steiner Problem in Graphs", 1988: no other paths that join
- *   all parts pairwise cost less
+ * @see Mehlhorn, "A Faster Approximation Algorithm for the Steiner Problem in Graphs", 1988, where all parts grow
  */
 function findPaths(
   { size, values }: ScalarGrid,

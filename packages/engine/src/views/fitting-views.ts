@@ -7,6 +7,8 @@ import { type Registration, register } from './register.js';
 
 /** A photo fits if the mean cost per ordered pair of views is at most this, plus a multiple of that without it. */
 const [fittingCost, costOfOthers] = [4, 1.5];
+/** Above this mean cost, all photos contradict each other. Those of one object have at most 9 on both sets. */
+const maxCost = 12;
 /** The mean cost of two photos that fit, which counts for the front alone. */
 const usualCost = 1.3;
 
@@ -44,7 +46,8 @@ export function fittingViews<V extends LabeledView>(views: readonly V[], signal?
       ),
     );
     const best = without.reduce((a, b) => (costPerPair(b) < costPerPair(a) ? b : a));
-    if (costPerPair(found) <= fittingCost + costOfOthers * Math.max(costPerPair(best), 0)) break;
+    const limit = Math.min(fittingCost + costOfOthers * Math.max(costPerPair(best), 0), maxCost);
+    if (costPerPair(found) <= limit) break;
     found = best;
   }
   return found;

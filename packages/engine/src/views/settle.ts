@@ -78,11 +78,12 @@ function gridOf(views: readonly BentView[], box: Box, cellsAlong: number): Scala
   return grid;
 }
 
-/** Returns the box around the samples above a value, with a margin of one cell. */
+/** Returns the box around the samples above a value, or the whole space without any, with a margin of one cell. */
 function boxWhere(grid: ScalarGrid, least: number): Box {
   const points: number[] = [];
   for (let n = 0; n < grid.values.length; n++) if (grid.values[n]! > least) points.push(...pointOf(grid, n));
-  return boxAround(Float32Array.from(points.length > 0 ? points : [0, 0, 0]), grid.cell);
+  if (points.length === 0) points.push(-reach, -reach, -reach, reach, reach, reach);
+  return boxAround(Float32Array.from(points), grid.cell);
 }
 
 function pointOf({ size: [nx, ny], origin: [x, y, z], cell }: ScalarGrid, n: number): [number, number, number] {

@@ -114,6 +114,16 @@ test('if the only other photo shows another object, the field is that of the fro
   expect([field.bounds, field.camera]).toEqual([alone.bounds, alone.camera]);
 });
 
+test('if all photos show other objects, the field is that of the front', { timeout: 60_000 }, async () => {
+  const post = (x: number, y: number, z: number) =>
+    Math.min(0.06 - Math.abs(x), 0.45 - Math.abs(y), 0.06 - Math.abs(z));
+  const posts: Shape = (x, y, z) => Math.max(post(x - 0.4, y, z), post(x + 0.4, y, z));
+  const plate = (x: number, y: number, z: number) => Math.min(0.4 - Math.abs(x), 0.05 - Math.abs(y), 0.4 - Math.abs(z));
+  const plates: Shape = (x, y, z) => Math.max(plate(x, y - 0.35, z), plate(x, y + 0.35, z));
+  const { used } = await fuse(take(posts, 'front', 0, 10), take(plates, 'left', -90, 10), take(post, 'back', 180, 10));
+  expect(used).toEqual([]);
+});
+
 test('the photo of the front given again as the back is left out', async () => {
   const again: Taken = { ...front, side: 'back', cutout: { ...front.cutout } };
   const { used } = await fuse(front, again, left);
