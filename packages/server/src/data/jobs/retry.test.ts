@@ -4,7 +4,7 @@ import { dayMs } from '../../base/time.js';
 import { quotas } from '../accounts/quotas.js';
 import type { Db } from '../db/database.js';
 import { cancel, maxAttempts, reap } from './lifecycle.js';
-import { forgetImage, needsInput } from './retry.js';
+import { canRetry, forgetImage, needsInput } from './retry.js';
 
 test('the photo of a job is needed until the job has ended, and then for as long as the operator keeps it', async () => {
   const db = await temporaryDatabase();
@@ -22,16 +22,20 @@ test('the photo of a job is needed until the job has ended, and then for as long
   expect(await needsInput(db, 'unknown', 7)).toBe(false);
 });
 
-test('of the models of an account, only the newest 50 keep their photo', async () => {
+test('of the models of an account, only the newest 50 keep their photo, and can be made again', async () => {
   const db = await temporaryDatabase();
   const account = await newAccount(db);
-  const newModel = () => newJob(db, account, { status: 'SUCCEEDED', finished_at: Date.now() });
+  const newModel = () => newJob(db, account, { status: 'SUCCEEDED', prepared: 1, finished_at: Date.now() });
+  const canMakeAgain = async (id: string) =>
+    canRetry(await db.selectFrom('jobs').selectAll().where('id', '=', id).executeTakeFirstOrThrow(), 7);
   const ids: string[] = [];
   for (let i = 0; i < quotas.keptPhotos; i++) ids.push(await newModel());
   const job = { id: await newModel(), account_id: account };
   expect(await forgetImage(db, job, 'SUCCEEDED')).toBe(ids[0]);
   expect(await needsInput(db, ids[0]!, 7)).toBe(false);
+  expect(await canMakeAgain(ids[0]!)).toBe(false);
   expect(await needsInput(db, ids[1]!, 7)).toBe(true);
+  expect(await canMakeAgain(ids[1]!)).toBe(true);
 });
 
 describe('of the failed and canceled jobs of an account', () => {

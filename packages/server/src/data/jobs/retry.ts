@@ -53,7 +53,9 @@ export async function forgetImage(
   if (beyond === undefined) return undefined;
   // A job that ends after many newer ones is not among the newest.
   const forgotten = id < beyond ? id : beyond;
-  await trx.updateTable('jobs').set({ image_urls: null }).where('id', '=', forgotten).execute();
+  // A model without its photos cannot be made again; see `canRetry`.
+  const forget = { image_urls: null, ...(status === 'SUCCEEDED' && { prepared: 0 }) };
+  await trx.updateTable('jobs').set(forget).where('id', '=', forgotten).execute();
   return forgotten;
 }
 
