@@ -145,7 +145,7 @@ test('a runner that is killed while its model is stored costs the job nothing, a
   const { server, bucket, db } = await withBucket(withRunner, log);
   s3.proxy().plan(/^PUT .*thumbnail\.jpg/, 'silence');
   const id = await create(server);
-  await until(async () => s3.proxy().seen.some(({ what }) => what.includes('thumbnail.jpg')), 50_000);
+  await until(async () => s3.proxy().seen.some(({ what }) => what.includes('thumbnail.jpg')), 110_000);
   process.kill(runners.at(-1)!, 'SIGKILL');
   expect((await finished(server, id)).status).toBe('SUCCEEDED');
   const { attempt, model_key } = await db.selectFrom('jobs').selectAll().executeTakeFirstOrThrow();
