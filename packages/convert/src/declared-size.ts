@@ -192,7 +192,8 @@ function dracoCounts(data: Uint8Array): { faces: number; points: number } {
   return method === 0 ? { faces: first, points: second } : { faces: second, points: first };
 }
 
-function natural(count: unknown, name: string): number {
-  if (Number.isSafeInteger(count) && (count as number) >= 0) return count as number;
+/** Checks a count or an index. glTF-Transform would also take an index that is a text. */
+function natural(value: unknown, name: string): number {
+  if (Number.isSafeInteger(value) && (value as number) >= 0) return value as number;
   throw untrue(`${name} has no valid number`);
 }

@@ -92,7 +92,7 @@ export function databaseOf(of: string | Installation | { config: Installation },
   return db;
 }
 
-/** What the operator of a server can do, until the end of the test. */
+/** Opens the operator's actions on a server, and closes them at the end of the test. */
 export async function adminOf({ config }: { config: Config }, atEnd: AtEnd = onTestFinished): Promise<Admin> {
   const admin = await openAdmin(config);
   atEnd(() => admin.close());

@@ -52,7 +52,7 @@ async function list({ search, status, limit, cursor, json, ...options }: ListOpt
       print(process.stdout.isTTY ? jobTable(page.jobs, Date.now()) : table(page.jobs.map(stableFields)));
     } else if (isInteractive()) {
       const isFiltered = search !== undefined || status !== undefined;
-      say(paint('dim', isFiltered ? 'No such jobs' : `No jobs yet. To create one: gen3d create photo.jpg --wait`));
+      say(paint('dim', isFiltered ? 'No such jobs' : 'No jobs yet. To create one: gen3d create photo.jpg --wait'));
     }
     if (page.next_cursor) say(paint('dim', `Next page: ${nextPageCommand({ ...query, cursor: page.next_cursor })}`));
   });

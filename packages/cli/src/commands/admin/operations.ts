@@ -78,7 +78,7 @@ export const operations: readonly Operation[] = [
     call: (admin) => admin.listAccounts(),
     columns: ({ account_id, name, balance_usd }, isFree) =>
       isFree ? [account_id, name] : [account_id, `${balance_usd} USD`, name],
-    empty: () => `There are no accounts. To create one: gen3d admin account create NAME`,
+    empty: () => 'There are no accounts. To create one: gen3d admin account create NAME',
   }),
   operation({
     name: 'account rename',
@@ -133,7 +133,7 @@ export const operations: readonly Operation[] = [
       revoked_at ? `revoked ${revoked_at}` : last_used_at ? `used ${last_used_at}` : 'never used',
       name ?? '',
     ],
-    empty: () => `There are no keys. To create one: gen3d admin key create ACCOUNT`,
+    empty: () => 'There are no keys. To create one: gen3d admin key create ACCOUNT',
   }),
   operation({
     name: 'key revoke',

@@ -31,7 +31,7 @@ export async function createOnly(
   const [only] = items.length === 1 ? items : [];
   if (isInteractive() && lastJob !== undefined) {
     const resume = resumeCommand(lastJob, only ? modelPath(only.photos.front) : 'FILE.glb');
-    const list = only ? '' : `To see the jobs: gen3d list. `;
+    const list = only ? '' : 'To see the jobs: gen3d list. ';
     say(paint('dim', `${list}To wait for ${only ? 'the' : 'a'} model: ${resume}`));
   }
   if (open && lastJob !== undefined) {

@@ -137,8 +137,7 @@ async function serverFindings(options: ServerOptions): Promise<Finding[]> {
   }
   const answer = `${baseUrl} responds (health check: ${health})`;
   if (chooseKey(options, profile, baseUrl) === undefined) {
-    const login = 'gen3d login';
-    return [finding, note('server', `${answer}, but no API key is stored for it. Run \`${login}\``)];
+    return [finding, note('server', `${answer}, but no API key is stored for it. Run \`gen3d login\``)];
   }
   return [finding, health === 200 ? ok('server', answer) : note('server', answer)];
 }

@@ -53,7 +53,7 @@ const set = (url: string, { json, events, ...options }: Options & { events?: Web
       });
     if (json) return printJson(endpoint);
     print(describe(endpoint));
-    if (endpoint.secret) hint(`Verify deliveries with this secret. To show it again: gen3d webhook get`);
+    if (endpoint.secret) hint('Verify deliveries with this secret. To show it again: gen3d webhook get');
   });
 
 const get = ({ json, ...options }: Options) =>

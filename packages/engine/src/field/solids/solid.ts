@@ -16,7 +16,7 @@ export interface Outline {
   readonly distanceInside: (u: number, v: number) => number;
 }
 
-/** What the network predicts, in the space of the outline's camera. */
+/** The network's prediction, in the space of the outline's camera. */
 export interface Front {
   /** The density of the whole object. Negative outside the bounds. */
   readonly density: Density;
