@@ -42,7 +42,7 @@ export function JobPage() {
   const [details, setDetails] = useState<JobDetails>();
   const [figures, setFigures] = useState<ModelFigures>();
   const [missing, setMissing] = useState(false);
-  const { problem, success, actionCount, run } = useAction();
+  const { problem, success, isRunning, actionCount, run } = useAction();
   /** `actionCount` when the job was read last. */
   const [loadedAfter, setLoadedAfter] = useState(0);
   const photo = usePhoto(id, 'front', task !== undefined && isOnServer(task));
@@ -50,6 +50,8 @@ export function JobPage() {
   useTitle(name);
 
   const loadProblem = usePolling(async () => {
+    // It may be deleting the job. Polling starts over when it has ended.
+    if (isRunning) return true;
     const isLoaded = task?.task_id === id && task.finished_at && loadedAfter === actionCount;
     if (isLoaded && !details?.events.some(isUndelivered)) return false;
     try {

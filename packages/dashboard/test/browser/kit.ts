@@ -41,7 +41,7 @@ export async function pageIn(context: BrowserContext): Promise<{ page: Page; err
   const errors: string[] = [];
   page.on('pageerror', (error) => errors.push(error.message));
   page.on('console', (message) => {
-    if (message.type() === 'error') errors.push(message.text());
+    if (message.type() === 'error') errors.push(`${message.text()} ${message.location().url}`);
   });
   return { page, errors };
 }

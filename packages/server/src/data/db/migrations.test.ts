@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
-import { sql } from 'kysely';
+import { Migrator, sql } from 'kysely';
 import { expect, onTestFinished, test } from 'vitest';
 import { emptyDatabase, temporaryDatabase } from '../../../test/kit.js';
 import { openDatabase } from '../../../test/open-database.js';
 import { kindOf } from './database.js';
 import { migrations } from './migrations.js';
 import { migrate } from './open.js';
+import { readSchemaState } from './schema.js';
 
 test('several processes migrate a new database at the same time, and later migrations change nothing', async () => {
   const location = await emptyDatabase();
@@ -23,6 +24,27 @@ test('several processes migrate a new database at the same time, and later migra
     .execute();
   await migrate(db);
   expect(await db.selectFrom('accounts').select('name').execute()).toEqual([{ name: 'A' }]);
+});
+
+test('a database that another process is migrating is not taken for one of another build', async () => {
+  const location = await emptyDatabase();
+  const db = openDatabase(location);
+  const other = openDatabase(location);
+  onTestFinished(async () => void (await Promise.all([db.destroy(), other.destroy()])));
+  // Kysely makes its own tables before it begins the first migration.
+  await new Migrator({ db, provider: { getMigrations: async () => ({}) } }).migrateToLatest();
+  let isFirst = true;
+  const reading = db.withPlugin({
+    transformQuery: ({ node }) => node,
+    transformResult: async ({ result }) => {
+      if (isFirst) {
+        isFirst = false;
+        await migrate(other);
+      }
+      return result;
+    },
+  });
+  expect(await readSchemaState(reading)).toEqual({ relation: 'current' });
 });
 
 test('a failed migration leaves nothing behind, and the next start runs it again', async () => {

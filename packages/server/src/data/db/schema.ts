@@ -16,17 +16,24 @@ export type SchemaState =
   | { relation: 'unknown'; difference: string };
 
 export async function readSchemaState(db: Db): Promise<SchemaState> {
-  const { rows } = await sql<{ item: string }>`${sql.raw(kindOf(db).schema)}`.execute(db);
-  const items = rows.map(({ item }) => item);
+  const items = await readItems(db);
   if (!items.some((item) => item.startsWith('kysely_migration.'))) {
     const tables = [...new Set(items.filter(isColumn).map(tableOf))].sort();
     return tables.length === 0 ? { relation: 'new' } : { relation: 'foreign', tables };
   }
   const applied = await sql<{ name: string }>`select name from kysely_migration order by name`.execute(db);
-  return schemaState(
+  const state = schemaState(
     items,
     applied.rows.map(({ name }) => name),
   );
+  // Another process may have migrated between the two queries.
+  const isStale = state.relation === 'unknown' && String(await readItems(db)) !== String(items);
+  return isStale ? readSchemaState(db) : state;
+}
+
+async function readItems(db: Db): Promise<string[]> {
+  const { rows } = await sql<{ item: string }>`${sql.raw(kindOf(db).schema)} order by item`.execute(db);
+  return rows.map(({ item }) => item);
 }
 
 /**
