@@ -127,9 +127,7 @@ const apiCors = cors({
 });
 
 /** Requires a key, and applies the limits of its account. Everyone has the test key, whose callers are strangers. */
-function keyGuards(
-  services: Pick<Services, 'config' | 'db' | 'keys' | 'keyUse' | 'sandbox' | 'shares'>,
-): RequestHandler[] {
+function keyGuards(services: Services): RequestHandler[] {
   const { config, db, shares } = services;
   const apiLimit = requestLimit(db, 'api', config.rateLimit);
   const testKeyLimit = requestLimit(db, 'sandbox', sandboxLimit(config.rateLimit));
