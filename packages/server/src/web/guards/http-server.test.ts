@@ -12,6 +12,20 @@ test('the time for a request is limited', () => {
   expect(server).toMatchObject({ headersTimeout: 10_000, requestTimeout: 60_000, connectionsCheckingInterval: 5_000 });
 });
 
+test('requests and responses have the prototypes of Express before it handles them', async () => {
+  const app = express().use((_request, response) => void response.send('hello'));
+  const server = createHttpServer(app).listen(0, '127.0.0.1');
+  onTestFinished(() => void server.close());
+  let seen: unknown[] = [];
+  server.prependListener('request', (...messages) => {
+    seen = messages.map(Object.getPrototypeOf);
+  });
+  await once(server, 'listening');
+  await (await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)).text();
+  expect(seen[0]).toBe(app.request);
+  expect(seen[1]).toBe(app.response);
+});
+
 /** Sends a request and waits for the response on a server that responds without reading bodies. */
 async function sendTo(bytes: string): Promise<Socket> {
   const app = express().use(receiveWholeBody, (_request, response) => void response.send('hello'));
