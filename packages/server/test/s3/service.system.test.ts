@@ -164,7 +164,7 @@ test('storing a model is retried without another inference, and the model is cha
   expect(attempt).toBe(1);
   expect(await db.selectFrom('ledger').selectAll().where('kind', '=', 'charge').execute()).toHaveLength(1);
   // The first write left only a marker, which the sweep removes.
-  expect(await keysIn(bucket, 'unsettled/')).toHaveLength(1);
+  await expect.poll(() => keysIn(bucket, 'unsettled/')).toHaveLength(1);
   await new S3AssetStore(bucket).sweep(Date.now() + 60_000, async () => ({ finished: true, modelKey: model_key }));
   expect(await keysIn(bucket, 'assets/')).toEqual(assetFiles(model_key!).map((file) => `assets/${file}`));
   expect(await keysIn(bucket, 'unsettled/')).toEqual([]);

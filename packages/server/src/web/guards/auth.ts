@@ -1,7 +1,8 @@
 import { forbiddenBody, publicTestKey } from '@gen3d/schema';
 import type { Request, RequestHandler } from 'express';
+import type { ApiKeys, KeyUse } from '../../data/accounts/api-keys.js';
+import type { Db } from '../../data/db/database.js';
 import { sendJson } from '../answers/responses.js';
-import type { Services } from '../routes/services.js';
 
 export interface Caller {
   accountId: string;
@@ -18,8 +19,17 @@ function keyOf({ headers }: Request): string | undefined {
 }
 
 /** Refuses requests without a valid key: 403 with the gateway's body, whatever else is wrong with the request. */
-export function authenticate(services: Pick<Services, 'db' | 'keys' | 'keyUse' | 'sandbox'>): RequestHandler {
-  const { db, keys, keyUse, sandbox } = services;
+export function authenticate({
+  db,
+  keys,
+  keyUse,
+  sandbox,
+}: {
+  db: Db;
+  keys: ApiKeys;
+  keyUse: KeyUse;
+  sandbox: { accountId: string } | undefined;
+}): RequestHandler {
   return async (request, response, next) => {
     const key = keyOf(request);
     if (key === publicTestKey && sandbox) {
