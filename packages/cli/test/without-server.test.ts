@@ -214,13 +214,14 @@ test('after a failed try, a line says what the server said and when the next try
 });
 
 test.each([{}, { rates: null }])('a balance without prices (%j) is reported as an invalid response', async (rates) => {
-  const { env } = await site((_, response) => {
+  const { env, url } = await site((_, response) => {
     response.end(JSON.stringify({ balance_usd: 5, min_balance_usd: 1, ...rates }));
   });
   const { code, stderr } = await gen3d(['balance'], { env });
+  const problem = 'This is not the response of a gen3d server. Check the base URL';
   expect({ code, stderr }).toEqual({
     code: 1,
-    stderr: 'error: The response does not contain a valid balance. Check that it comes from a gen3d server\n',
+    stderr: `error: ${url}/v1/balance responded with status 200. ${problem}\n`,
   });
 });
 

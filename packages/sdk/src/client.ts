@@ -7,9 +7,16 @@ import { type EventsOptions, readEvents } from './event-stream.js';
 import type { ImageInput } from './image-input.js';
 import { type CreateJobParams, Jobs } from './jobs.js';
 import { isUrl } from './realms.js';
-import { expectBody } from './response-bodies.js';
 import type { Sharp } from './sharp.js';
-import { type Fetch, type Method, methods, type Retry, Transport } from './transport.js';
+import {
+  type Fetch,
+  isAnything,
+  type Method,
+  methods,
+  type Retry,
+  type RouteRequestOptions,
+  Transport,
+} from './transport.js';
 import type { WaitOptions } from './wait.js';
 import { WebhookEndpointSettings } from './webhook-endpoint.js';
 
@@ -43,14 +50,9 @@ export interface DownloadOptions extends RequestOptions {
   readonly asset?: 'glb' | 'thumbnail' | undefined;
 }
 
-export interface RouteRequestOptions extends RequestOptions {
-  readonly json?: unknown;
-  readonly searchParams?: Record<string, string | number | undefined>;
-  /** Whether to retry after every failure, because repeating it is harmless. Default: true, except for POST. */
-  readonly repeatable?: boolean;
-}
-
 export const defaultBaseUrl = 'http://127.0.0.1:8787';
+
+const isBalance = having<Balance>({ balance_usd: 'number', min_balance_usd: 'number', rates: 'object' });
 
 /**
  * A client for a gen3d server, or for any service that implements the same contract.
@@ -96,14 +98,7 @@ export class Gen3d {
     this.jobs = new Jobs(transport, options.sharp);
     this.webhookEndpoint = new WebhookEndpointSettings(transport);
     this.balance = {
-      async retrieve(options) {
-        const { body } = await transport.call('get', 'balance', options);
-        return expectBody(
-          body,
-          having<Balance>({ balance_usd: 'number', min_balance_usd: 'number', rates: 'object' }),
-          'balance',
-        );
-      },
+      retrieve: async (options) => (await transport.call('get', 'balance', isBalance, options)).body,
     };
   }
 
@@ -160,13 +155,11 @@ export class Gen3d {
    * const jobs = await gen3d.request('get', '/gen3d/jobs', { searchParams: { limit: 5 } });
    */
   async request(method: Method, path: `/${string}`, options: RouteRequestOptions = {}): Promise<unknown> {
-    if (!methods.includes(method)) {
-      throw new InvalidRequestError('invalid_request', `The method "${method}" is not one of ${methods.join(', ')}`);
+    if (!methods.includes(method) || !path.startsWith('/')) {
+      const message = `request takes one of ${methods.join(', ')}, and a path that starts with /, as in /v1/jobs`;
+      throw new InvalidRequestError('invalid_request', message);
     }
-    if (!path.startsWith('/')) {
-      throw new InvalidRequestError('invalid_request', `The path "${path}" must start with /, as in /v1/jobs`);
-    }
-    return (await this.#transport.call(method, path, { repeatable: method !== 'post', ...options })).body;
+    return (await this.#transport.call(method, path, isAnything, options)).body;
   }
 
   /**
@@ -182,20 +175,20 @@ export class Gen3d {
     const { asset = 'glb', ...limits } = options;
     // JavaScript callers may pass the URL of a job that has no model.
     if (!source) throw new InvalidRequestError('invalid_request', 'download takes a task, its id or the URL of a file');
-    if (isUrl(source)) return this.#transport.fetchBytes(source.href, limits);
-    if (typeof source !== 'string') return this.#transport.fetchBytes(assetUrl(source, asset), limits);
-    if (/^https?:/i.test(source)) return this.#transport.fetchBytes(source, limits);
-    let url = this.#transport.url(`jobs/${encodeURIComponent(source)}`);
+    const isId = typeof source === 'string' && !/^https?:/i.test(source);
+    let url = isId ? this.#transport.url(`jobs/${encodeURIComponent(source)}`) : fileUrl(source, asset);
     const timeoutError = (timeoutMs: number) => new RequestTimeoutError({ method: 'get', url }, timeoutMs);
     return withDeadline(limits, timeoutError, async (signal) => {
-      url = assetUrl(await this.jobs.retrieve(source, { signal }), asset);
+      if (isId) url = fileUrl(await this.jobs.retrieve(source, { signal }), asset);
       return this.#transport.fetchBytes(url, { signal });
     });
   }
 }
 
 /** @throws {InvalidRequestError} if the task does not have the file */
-function assetUrl({ task_id, status, model_urls, thumbnail_url }: Task, asset: 'glb' | 'thumbnail'): string {
+function fileUrl(source: Task | string | URL, asset: 'glb' | 'thumbnail'): string {
+  if (typeof source === 'string' || isUrl(source)) return String(source);
+  const { task_id, status, model_urls, thumbnail_url } = source;
   const url = asset === 'glb' ? model_urls?.glb : thumbnail_url;
   if (url) return url;
   const name = asset === 'glb' ? 'model' : 'thumbnail';
@@ -204,24 +197,12 @@ function assetUrl({ task_id, status, model_urls, thumbnail_url }: Task, asset: '
 
 function normalizeBaseUrl(baseUrl: string): string {
   const url = URL.canParse(baseUrl) ? new URL(baseUrl) : undefined;
-  if (!url || !/^https?:$/.test(url.protocol)) {
+  // `fetch` rejects URLs with credentials.
+  if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password || url.search || url.hash) {
+    const shown = baseUrl.replace(/\/\/.*@/, '//');
     throw new InvalidRequestError(
       'invalid_request',
-      `The base URL "${baseUrl}" is invalid. Use an http(s) URL such as ${defaultBaseUrl}`,
-    );
-  }
-  const { username, password, host, search, hash, origin, pathname } = url;
-  // `fetch` rejects URLs with credentials. The message does not repeat them.
-  if (username || password) {
-    throw new InvalidRequestError(
-      'invalid_request',
-      `The base URL for ${host} contains a user name or a password. Leave them out: the API key authenticates requests`,
-    );
-  }
-  if (search || hash) {
-    throw new InvalidRequestError(
-      'invalid_request',
-      `The base URL "${baseUrl}" has a query or a fragment. Use ${origin}${pathname.replace(/\/+$/, '')}`,
+      `The base URL "${shown}" is invalid. Use an http(s) URL such as ${defaultBaseUrl}, without a user name, password, query or fragment`,
     );
   }
   // Clients of other services expect /v1 in the base URL.

@@ -9,16 +9,15 @@ export interface RequestOptions {
   readonly timeoutMs?: number | undefined;
 }
 
-/** Timers cannot wait longer than this, almost 25 days. */
+/** Timers cannot wait longer than this, almost 25 days. A limit of that or more is none. */
 const maxTimerMs = 2 ** 31 - 1;
 
-/** Returns the time limit for a timer. False if it is so long that it counts as none. @throws {TypeError} for NaN */
-export function timerMs(timeoutMs: number): number | false {
-  // Such as Number() of a variable that is unset, which must not mean to wait forever.
+/** Returns the time limit for a timer. @throws {TypeError} for NaN, such as `Number()` of a variable that is unset */
+export function timerMs(timeoutMs: number): number {
   if (typeof timeoutMs !== 'number' || Number.isNaN(timeoutMs)) {
     throw new TypeError(`timeoutMs must be a number of milliseconds, not ${timeoutMs}`);
   }
-  return timeoutMs <= maxTimerMs && Math.max(0, timeoutMs);
+  return Math.min(Math.max(0, timeoutMs), maxTimerMs);
 }
 
 /**
@@ -35,7 +34,8 @@ export async function withDeadline<T>(
   const limitMs = timerMs(timeoutMs);
   signal?.throwIfAborted();
   const deadline = new AbortController();
-  const timer = limitMs === false ? undefined : setTimeout(() => deadline.abort(timeoutError(timeoutMs)), limitMs);
+  const expire = () => deadline.abort(timeoutError(timeoutMs));
+  const timer = limitMs < maxTimerMs ? setTimeout(expire, limitMs) : undefined;
   const either = signal ? AbortSignal.any([signal, deadline.signal]) : deadline.signal;
   try {
     return await abortable(work(either), either);

@@ -8,9 +8,9 @@ import {
   NotConfiguredError,
   NotFoundError,
   RateLimitError,
+  RedirectError,
   ServerError,
 } from './errors.js';
-import { foreignResponse, redirectError } from './foreign-response.js';
 
 /**
  * Converts a response with an error status to an error. `error.code` in the body selects the class; without a code, the
@@ -22,41 +22,32 @@ export async function errorFrom(response: Response, url: string): Promise<Gen3dE
   if (response.type === 'opaqueredirect' || (status >= 300 && status < 400)) {
     return redirectError(url, response.headers.get('location'), details);
   }
-  // A proxy's HTML page is not JSON.
-  const body: unknown = await response.json().catch(() => undefined);
-
   // These bodies do not have the standard shape (docs/contract.md sections 5.3 and 7).
   if (status === 403 || status === 401) {
     return new AuthenticationError('forbidden', 'The API key is missing, wrong or revoked', details);
   }
-  if (status === 429) {
-    const { retryAfterMs: pauseMs } = details;
-    const when = !pauseMs ? 'later' : `in ${Math.ceil(pauseMs / 1_000)} s`;
-    if (isErrorBody(body)) return new RateLimitError(body.error.code, body.error.message, details);
-    return new RateLimitError('rate_limited', `Too many requests or unfinished jobs. Try again ${when}`, details);
-  }
-  if (!isErrorBody(body)) return foreignResponse(url, details);
+  // A proxy's HTML page is not JSON.
+  const body: unknown = await response.json().catch(() => undefined);
+  if (!isErrorBody(body)) return status === 429 ? rateLimitError(details) : errorOfStatus(url, details, notGen3d);
   const { code, message } = body.error;
   if (code === 'insufficient_balance' && hasAmounts(body)) {
     return new InsufficientBalanceError(body.balance_usd, body.min_balance_usd, message, details);
   }
   if (code === 'not_configured') return new NotConfiguredError(code, message, details);
   if (code === 'not_found') return new NotFoundError(code, message, details);
+  if (status === 429) return new RateLimitError(code, message, details);
   if (status >= 500) return new ServerError(code, message, details);
   return new InvalidRequestError(code, message, details);
 }
 
 /** Converts a response to the download of a file, which needs no API key and may be on another kind of server. */
-export function fileError(response: Response, url: string): Gen3dError {
-  const details = detailsOf(response);
-  const { status } = details;
-  if (status === 429)
-    return new RateLimitError('rate_limited', `${url} was requested too often. Try again later`, details);
-  if (status >= 500) return foreignResponse(url, details);
-  const message = `${url} responded with status ${status}. Check that the server's assets still contain this file, and are public`;
-  return status === 404
-    ? new NotFoundError('not_found', message, details)
-    : new Gen3dError('invalid_response', message, details);
+export const fileError = (response: Response, url: string): Gen3dError =>
+  errorOfStatus(url, detailsOf(response), "Check that the server's assets still contain this file, and are public");
+
+/** Creates the error for a response of status 2xx that has another body than the API's. */
+export function invalidResponse(response: Response, url: string, cause?: unknown): ServerError {
+  const message = `${url} responded with status ${response.status}. ${notGen3d}`;
+  return new ServerError('invalid_response', message, { ...detailsOf(response), cause });
 }
 
 const isErrorBody = having<ErrorBody>({ error: having({ code: 'string', message: 'string' }) });
@@ -64,12 +55,62 @@ const hasAmounts = having<InsufficientBalanceBody>({ balance_usd: 'number', min_
 
 const detailsOf = (response: Response) => ({
   status: response.status,
-  requestId: requestId(response),
+  requestId: response.headers.get('x-request-id') ?? undefined,
   retryAfterMs: retryAfterMs(response.headers, Date.now()),
 });
+type Details = ReturnType<typeof detailsOf>;
 
-/** Identifies the request in the server's log. */
-export const requestId = (response: Response): string | undefined => response.headers.get('x-request-id') ?? undefined;
+function rateLimitError(details: Details): RateLimitError {
+  const when = details.retryAfterMs ? `in ${Math.ceil(details.retryAfterMs / 1_000)} s` : 'later';
+  return new RateLimitError('rate_limited', `Too many requests or unfinished jobs. Try again ${when}`, details);
+}
+
+const notGen3d = 'This is not the response of a gen3d server. Check the base URL';
+
+/** Says what statuses mean that proxies in front of a server respond with, and what to do. */
+const problems: Readonly<Record<number, string>> = {
+  // The limit of gen3d's own server is in docs/contract.md.
+  413: 'A proxy refuses requests of this size. Raise its limit to 8 MiB (in nginx: client_max_body_size 8m), or send a smaller image',
+  502: 'A proxy does not reach the gen3d server behind it. Check that the server runs, or wait until it has started',
+  503: 'A proxy says that the gen3d server behind it is not available. Try again later',
+  504: 'A proxy waited too long for the gen3d server behind it. Try again, or raise the time limit of the proxy',
+};
+
+/** Creates the error of a response without an error of the API. @param advice for a status that no proxy sends */
+function errorOfStatus(url: string, details: Details, advice: string): Gen3dError {
+  const { status } = details;
+  const problem = problems[status] ?? (status >= 500 ? 'Try again later' : advice);
+  const message = `${url} responded with status ${status}. ${problem}`;
+  if (status === 429) return new RateLimitError('rate_limited', message, details);
+  if (status >= 500) return new ServerError('internal_error', message, details);
+  if (status === 404) return new NotFoundError('not_found', message, details);
+  return new Gen3dError('invalid_response', message, details);
+}
+
+/**
+ * Converts a redirect of an API request, which this client does not follow: `fetch` would drop the API key on the way
+ * to another host, and turn a POST into a GET.
+ *
+ * @param location the response's `Location`. Browsers do not reveal it
+ */
+function redirectError(url: string, location: string | null, details: Details): RedirectError {
+  const from = new URL(url);
+  const to = location && URL.canParse(location, url) ? new URL(location, url) : undefined;
+  const path = from.pathname + from.search;
+  if (to && to.href !== from.href && to.href.endsWith(path) && /^https?:$/.test(to.protocol)) {
+    const baseUrl = to.href.slice(0, -path.length);
+    return new RedirectError(
+      `${from.origin} redirects to ${baseUrl}. Use ${baseUrl} as the base URL`,
+      baseUrl,
+      details,
+    );
+  }
+  const target = to ? `${to.origin}${to.pathname}` : 'another address';
+  const message =
+    `${from.origin}${from.pathname} redirects to ${target}. Use the address of the gen3d server itself as the base URL. ` +
+    'If a proxy or a sign-in page is in front of the server, its API must be reachable without redirects';
+  return new RedirectError(message, undefined, details);
+}
 
 /** Converts `Retry-After`, in seconds or as a date, to milliseconds. Undefined if it is missing or invalid. */
 export function retryAfterMs(headers: Headers, now: number): number | undefined {

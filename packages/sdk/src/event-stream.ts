@@ -1,8 +1,8 @@
 import type { TaskUpdatedEvent } from '@gen3d/schema';
 import { having, isTerminal } from '@gen3d/schema/rules';
+import { connectionError } from './connection-error.js';
 import { withDeadline } from './deadline.js';
 import { ConnectionError, Gen3dError, isTemporary } from './errors.js';
-import { connectionError } from './foreign-response.js';
 import { sleep } from './sleep.js';
 import type { Transport } from './transport.js';
 
@@ -28,8 +28,6 @@ const firstByteMs = 10_000;
 const silenceMs = 25_000;
 const minPauseMs = 1_000;
 const maxPauseMs = 30_000;
-/** An event has a few kilobytes. Without a limit, one that does not end would fill the memory. */
-const maxEventCharacters = 1024 ** 2;
 
 export async function* readEvents(
   transport: Transport,
@@ -106,10 +104,6 @@ async function* connect(
       onContact();
       const blocks = (text + decoder.decode(value, { stream: true })).split('\n\n');
       text = blocks.pop() ?? '';
-      if (text.length > maxEventCharacters) {
-        const problem = `${url} sent an event of more than 1 MiB. Check that it is the URL of a gen3d server`;
-        throw new Gen3dError('invalid_response', problem);
-      }
       for (const block of blocks) {
         // Others are comments. The server writes the JSON of an event on one line.
         const data = /^data: (.*)$/m.exec(block)?.[1];

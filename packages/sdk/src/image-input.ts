@@ -8,13 +8,13 @@ import {
   photoFormatChoice,
   sniffFileType,
 } from '@gen3d/schema/rules';
+import { chunksOf, readAll } from './byte-stream.js';
 import { fileSystem } from './environment.js';
 import { InvalidRequestError } from './errors.js';
 import { type Bitmap, FloatingPointError, imageFitter, maxSourceBytes } from './fit-image.js';
 import { loadLibheif } from './heic.js';
 import { PackageLoadError } from './optional-package.js';
 import { bytesIn, codeOf, isBlob, isUrl, isWebStream, messageOf, readBlob, tagOf } from './realms.js';
-import { chunksOf, readAll } from './response-bodies.js';
 import type { Sharp } from './sharp.js';
 
 /**

@@ -26,7 +26,6 @@ export {
   Gen3d,
   type Gen3dOptions,
   type GenerateOptions,
-  type RouteRequestOptions,
 } from './client.js';
 export type { RequestOptions } from './deadline.js';
 export * from './errors.js';
@@ -42,7 +41,7 @@ export {
 } from './jobs.js';
 export type { Views } from './photos.js';
 export type { Sharp } from './sharp.js';
-export type { Retry } from './transport.js';
+export type { Retry, RouteRequestOptions } from './transport.js';
 export type { WaitOptions } from './wait.js';
 export type { SetWebhookOptions } from './webhook-endpoint.js';
 export {

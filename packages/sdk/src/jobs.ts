@@ -1,11 +1,4 @@
-import type {
-  CreateJobResponse,
-  ImageTo3dRequest,
-  JobStatus,
-  ListJobsResponse,
-  Task,
-  TaskUpdatedEvent,
-} from '@gen3d/schema';
+import type { CreateJobResponse, ImageTo3dRequest, JobStatus, ListJobsResponse, Task } from '@gen3d/schema';
 import {
   encodeLabel,
   encodeSampler,
@@ -14,20 +7,21 @@ import {
   isTask,
   jobType,
   labelHeader,
+  readEstimate,
   repeatKeyHeader,
   type SamplerSettings,
   samplerHeader,
   testKeyBodyBytes,
 } from '@gen3d/schema/rules';
 import { type RequestOptions, withDeadline } from './deadline.js';
+import { retryAfterMs } from './error-response.js';
 import { Gen3dError, InvalidRequestError, isTemporary, RequestTimeoutError } from './errors.js';
 import { readEvents } from './event-stream.js';
 import { type ImageInput, labelOf } from './image-input.js';
 import { inputOf, type JobInput, photosForProxy, readPhotos, type Views } from './photos.js';
-import { expectBody } from './response-bodies.js';
 import type { Sharp } from './sharp.js';
-import type { Transport } from './transport.js';
-import { type FollowJob, type WaitOptions, waitForJob } from './wait.js';
+import { isAnything, type Transport } from './transport.js';
+import { type WaitOptions, waitForJob } from './wait.js';
 
 /** An image of this size still fits, as base64 and with the other fields, into a request with the public test key. */
 const testKeyImageBytes = (testKeyBodyBytes - 4_096) * 0.75;
@@ -108,8 +102,8 @@ export class Jobs {
       const withKey = { idempotencyKey: newIdempotencyKey(), ...withoutUndefined(params) };
       const send = async (input: JobInput) => {
         const content = jobRequest(withKey, input);
-        const { body } = await this.#transport.call('post', 'jobs', { ...content, signal });
-        return expectBody(body, isCreatedJob, 'created job');
+        return (await this.#transport.call('post', 'jobs', isCreatedJob, { ...content, signal, repeatable: true }))
+          .body;
       };
       try {
         // The result for the public test key does not depend on the photos, so the start of large ones is enough.
@@ -147,8 +141,7 @@ export class Jobs {
     const path = query.search === undefined ? 'jobs' : '/gen3d/jobs';
     return new JobList(async (pageCursor) => {
       const searchParams = { ...query, cursor: pageCursor };
-      const { body } = await this.#transport.call('get', path, { ...options, searchParams });
-      return expectBody(body, isJobPage, 'list of jobs');
+      return (await this.#transport.call('get', path, isJobPage, { ...options, searchParams })).body;
     }, cursor);
   }
 
@@ -161,22 +154,29 @@ export class Jobs {
    * const task = await gen3d.jobs.wait(jobId, { timeoutMs: 120_000 });
    */
   wait(id: string, options?: WaitOptions): Promise<Task> {
-    const follow: FollowJob = (signal) => this.#follow(id, signal);
-    return waitForJob(id, (signal) => this.#read(id, { signal }), options, follow);
+    return waitForJob(
+      id,
+      (signal) => this.#read(id, { signal }),
+      options,
+      (signal) => this.#follow(id, signal),
+    );
   }
 
-  /** Reads the events of a job if the server streams them, and few other jobs are followed at the moment. */
-  async *#follow(id: string, signal: AbortSignal): AsyncGenerator<TaskUpdatedEvent, void> {
-    if (!this.#mayFollow || this.#followed >= maxFollowed) return;
-    this.#followed += 1;
-    try {
-      yield* readEvents(this.#transport, { jobId: id, signal });
-    } catch (error) {
-      // An older server, or another one of the contract.
-      if (!signal.aborted && !isTemporary(error)) this.#mayFollow = false;
-    } finally {
-      this.#followed -= 1;
+  /** Reads the events of a job to their end if the server streams them, and few other jobs are followed at the moment. */
+  async #follow(id: string, signal: AbortSignal): Promise<void> {
+    if (this.#mayFollow && this.#followed < maxFollowed) {
+      this.#followed += 1;
+      try {
+        for await (const _ of readEvents(this.#transport, { jobId: id, signal }));
+        return;
+      } catch (error) {
+        // An older server, or another one of the contract.
+        if (!signal.aborted && !isTemporary(error)) this.#mayFollow = false;
+      } finally {
+        this.#followed -= 1;
+      }
     }
+    return new Promise(() => {});
   }
 
   /**
@@ -189,8 +189,8 @@ export class Jobs {
    * for await (const { task_id } of gen3d.jobs.list({ status: 'QUEUED' })) await gen3d.jobs.cancel(task_id);
    */
   async cancel(id: string, options?: RequestOptions): Promise<Task> {
-    const { body } = await this.#transport.call('post', `/gen3d/jobs/${segment(id)}/cancel`, options);
-    return expectBody(body, isTask, 'task');
+    const request = { ...options, repeatable: true };
+    return (await this.#transport.call('post', `/gen3d/jobs/${segment(id)}/cancel`, isTask, request)).body;
   }
 
   /**
@@ -204,9 +204,8 @@ export class Jobs {
    */
   async retry(id: string, { sampler = {}, ...options }: RetryOptions = {}): Promise<CreateJobResponse> {
     const headers = { [samplerHeader]: valid(() => encodeSampler(sampler)), [repeatKeyHeader]: newIdempotencyKey() };
-    const request = { ...options, headers: withoutUndefined(headers) };
-    const { body } = await this.#transport.call('post', `/gen3d/jobs/${segment(id)}/retry`, request);
-    return expectBody(body, isCreatedJob, 'created job');
+    const request = { ...options, headers: withoutUndefined(headers), repeatable: true };
+    return (await this.#transport.call('post', `/gen3d/jobs/${segment(id)}/retry`, isCreatedJob, request)).body;
   }
 
   /**
@@ -219,12 +218,12 @@ export class Jobs {
    * await gen3d.jobs.delete(jobId); // the model's URL returns 410 from now on
    */
   async delete(id: string, options?: RequestOptions): Promise<void> {
-    await this.#transport.call('delete', `/gen3d/jobs/${segment(id)}`, options);
+    await this.#transport.call('delete', `/gen3d/jobs/${segment(id)}`, isAnything, options);
   }
 
   async #read(id: string, options?: RequestOptions) {
-    const { body, ...pauses } = await this.#transport.call('get', `jobs/${segment(id)}`, options);
-    return { task: expectBody(body, isTask, 'task'), ...pauses };
+    const { body: task, headers } = await this.#transport.call('get', `jobs/${segment(id)}`, isTask, options);
+    return { task, estimate: readEstimate(headers), retryAfterMs: retryAfterMs(headers, Date.now()) };
   }
 }
 

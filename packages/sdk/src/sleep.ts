@@ -1,10 +1,11 @@
 import { abortable } from './deadline.js';
 
-/** Resolves after `ms`, or with `early`. Rejects with the signal's reason when it aborts. */
-export async function sleep(ms: number, signal: AbortSignal, early?: Promise<void>): Promise<void> {
+/** Waits for `ms`, or for `early`, and returns whether it was that. Rejects with the signal's reason when it aborts. */
+export async function sleep(ms: number, signal: AbortSignal, early?: Promise<void>): Promise<boolean> {
   let timer: ReturnType<typeof setTimeout> | undefined;
-  const elapsed = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms);
+  const elapsed = new Promise<boolean>((resolve) => {
+    timer = setTimeout(resolve, ms, false);
   });
-  await abortable(Promise.race(early ? [elapsed, early] : [elapsed]), signal).finally(() => clearTimeout(timer));
+  const either = early ? Promise.race([elapsed, early.then(() => true)]) : elapsed;
+  return abortable(either, signal).finally(() => clearTimeout(timer));
 }

@@ -1,13 +1,8 @@
-import {
-  type EndpointHealth,
-  type JobEstimate,
-  publicTestKey,
-  readEndpointHealth,
-  readEstimate,
-} from '@gen3d/schema/rules';
+import { publicTestKey } from '@gen3d/schema/rules';
 import ky, { type BeforeErrorHook, type KyInstance, type Options, TimeoutError } from 'ky';
+import { connectionError } from './connection-error.js';
 import { type RequestOptions, timerMs, withDeadline } from './deadline.js';
-import { errorFrom, fileError, requestId, retryAfterMs } from './error-response.js';
+import { errorFrom, fileError, invalidResponse } from './error-response.js';
 import {
   ConnectionError,
   Gen3dError,
@@ -16,7 +11,6 @@ import {
   RequestTimeoutError,
   ServerError,
 } from './errors.js';
-import { connectionError } from './foreign-response.js';
 
 // Sends requests with ky, so that callers need no retry loop. A request is retried after a 429, a 5xx or a broken
 // connection, unless repeating it could do something twice. Creating a job is safe, because all attempts carry the same
@@ -42,21 +36,15 @@ export interface Retry {
   readonly attempt: number;
 }
 
-export interface Call extends RequestOptions {
+export interface RouteRequestOptions extends RequestOptions {
   readonly json?: unknown;
   readonly searchParams?: Record<string, string | number | undefined>;
-  readonly headers?: Record<string, string>;
-  /** False if the request is not idempotent. Then only a 429 is retried. */
+  /** Whether to retry after every failure, because repeating it is harmless. Default: true, except for POST. */
   readonly repeatable?: boolean;
 }
 
-/** A parsed but unchecked response. */
-export interface ApiResponse {
-  /** Undefined if the response had no body. */
-  readonly body: unknown;
-  readonly retryAfterMs: number | undefined;
-  readonly estimate: JobEstimate;
-  readonly health: EndpointHealth;
+interface Call extends RouteRequestOptions {
+  readonly headers?: Record<string, string>;
 }
 
 export const methods = ['get', 'post', 'put', 'delete'] as const;
@@ -68,6 +56,9 @@ const firstPauseMs = 500;
 /** After a 502, 503 or 504: a server behind a proxy needs some seconds to start. */
 const firstProxyPauseMs = 2_000;
 const maxPauseMs = 8_000;
+
+/** Accepts every body, also none. */
+export const isAnything = (_body: unknown): _body is unknown => true;
 
 const eventStream = 'text/event-stream';
 
@@ -103,29 +94,25 @@ export class Transport {
     return `${this.#options.baseUrl}${path.startsWith('/') ? '' : '/v1/'}${path}`;
   }
 
-  async call(
+  /**
+   * Calls a route of the API. Returns the parsed body, which is undefined for a 204, and the headers of the response.
+   *
+   * @throws {ServerError} invalid_response, if the body is not JSON or not as expected
+   */
+  async call<T>(
     method: Method,
     path: string,
-    { json, searchParams, headers: extra, ...call }: Call = {},
-  ): Promise<ApiResponse> {
-    const headersSent = { ...extra, ...this.#asApi.headers };
-    const content = { ...this.#asApi, json, searchParams: searchParams ?? {}, headers: headersSent };
-    const response = await this.#send(method, this.url(path), call, content);
-    const headers = {
-      retryAfterMs: retryAfterMs(response.headers, Date.now()),
-      estimate: readEstimate(response.headers),
-      health: readEndpointHealth(response.headers),
+    isExpected: (body: unknown) => body is T,
+    { json, searchParams = {}, headers = {}, ...call }: Call = {},
+  ): Promise<{ body: T; headers: Headers }> {
+    const url = this.url(path);
+    const content = { ...this.#asApi, json, searchParams, headers: { ...headers, ...this.#asApi.headers } };
+    const response = await this.#send(method, url, call, content);
+    const invalid = (cause?: unknown): never => {
+      throw invalidResponse(response, url, cause);
     };
-    if (response.status === 204) return { body: undefined, ...headers };
-    try {
-      return { body: await response.json(), ...headers };
-    } catch (cause) {
-      throw new ServerError(
-        'invalid_response',
-        `${this.#options.baseUrl} responded with status ${response.status}, but the body is not JSON. Check that it is a gen3d server`,
-        { status: response.status, requestId: requestId(response), cause },
-      );
-    }
+    const body: unknown = response.status === 204 ? undefined : await response.json().catch(invalid);
+    return isExpected(body) ? { body, headers: response.headers } : invalid();
   }
 
   /** Downloads a file. */
@@ -142,17 +129,17 @@ export class Transport {
     if (response.status === 204 || response.headers.get('content-type')?.startsWith(eventStream)) return response;
     throw new Gen3dError('invalid_response', `${url} did not respond with a stream of events`, {
       status: response.status,
-      requestId: requestId(response),
     });
   }
 
   /** Resolves with a response of status 2xx whose whole body has arrived. */
   #send(method: Method, url: string, call: Call, content: Options = {}): Promise<Response> {
     const { maxRetries, onRetry, timeoutMs } = this.#options;
+    const { repeatable = method !== 'post', ...limits } = call;
     const timeoutError = (timeoutMs: number) => new RequestTimeoutError({ method, url }, timeoutMs);
     const failure = (error: unknown) =>
       error instanceof TimeoutError ? timeoutError(timeoutMs) : connectionError(url, error);
-    return withDeadline(call, timeoutError, async (signal) => {
+    return withDeadline(limits, timeoutError, async (signal) => {
       let pauseMs: number | undefined;
       const retry = {
         limit: maxRetries,
@@ -160,7 +147,7 @@ export class Transport {
         delay: () => pauseMs ?? 0,
         shouldRetry({ error: thrown, retryCount: attempt }: { error: Error; retryCount: number }) {
           const error = failure(thrown);
-          pauseMs = signal.aborted ? undefined : retryPauseMs(error, attempt, call.repeatable);
+          pauseMs = signal.aborted ? undefined : retryPauseMs(error, attempt, repeatable);
           if (pauseMs === undefined) return false;
           onRetry?.({ error, pauseMs, attempt });
           return true;
@@ -197,7 +184,7 @@ function sendWith(fetch: Fetch): Fetch {
 }
 
 /** Returns the pause before a failed request is repeated, in milliseconds. Undefined if it is not repeated. */
-function retryPauseMs(error: Gen3dError, attempt: number, isRepeatable = true): number | undefined {
+function retryPauseMs(error: Gen3dError, attempt: number, isRepeatable: boolean): number | undefined {
   const isRetried =
     error instanceof RateLimitError ||
     (isRepeatable &&

@@ -1,12 +1,13 @@
-import type { Task, TaskUpdatedEvent } from '@gen3d/schema';
+import type { Task } from '@gen3d/schema';
 import { isTerminal, type JobEstimate, limits } from '@gen3d/schema/rules';
 import { type RequestOptions, withDeadline } from './deadline.js';
 import { isTemporary, JobFailedError, WaitTimeoutError } from './errors.js';
 import { sleep } from './sleep.js';
 
 // Waits for a job by polling, which every server of the contract supports. Where the server also streams the job's
-// events, each one ends the pause between two polls; the stream never replaces the polls, so a proxy that holds it back
-// or cuts it only makes the wait longer. A restart of the server, or a minute without a network, does not end the wait.
+// events, the last one ends the pause between two polls; the stream never replaces the polls, so a proxy that holds it
+// back or cuts it only makes the wait longer. A restart of the server, or a minute without a network, does not end the
+// wait.
 
 export interface WaitOptions extends RequestOptions {
   /** Stops waiting. The job continues; `jobs.cancel` cancels it. */
@@ -25,15 +26,11 @@ export type ReadTask = (
   signal: AbortSignal,
 ) => Promise<{ task: Task; estimate?: JobEstimate; retryAfterMs?: number | undefined }>;
 
-/** Reads the events of the job. */
-export type FollowJob = (signal: AbortSignal) => AsyncIterable<TaskUpdatedEvent> | Iterable<TaskUpdatedEvent>;
-
-const withoutEvents: FollowJob = () => [];
+/** Resolves when the server's stream says that the job has ended. Without a stream, never settles. */
+export type FollowJob = (signal: AbortSignal) => Promise<void>;
 
 // Long enough for a restart of the server or a short loss of the network.
 const errorToleranceMs = 60_000;
-/** A job is read at most once per second, unless it has ended. */
-const minPauseMs = 1_000;
 
 /**
  * Polls a job until it ends.
@@ -45,14 +42,14 @@ export async function waitForJob(
   id: string,
   read: ReadTask,
   options: WaitOptions = {},
-  follow: FollowJob = withoutEvents,
+  follow?: FollowJob,
 ): Promise<Task> {
-  const { onProgress } = options;
-  let changes: JobChanges | undefined;
   const startedAt = Date.now();
   let lastSuccessAt = startedAt;
   let lastTask: Task | undefined;
   let lastState = '';
+  const following = new AbortController();
+  let end: Promise<void> | undefined;
   const timeoutError = (timeoutMs: number) => new WaitTimeoutError(id, lastTask, timeoutMs);
   const work = async (signal: AbortSignal) => {
     for (;;) {
@@ -61,12 +58,13 @@ export async function waitForJob(
         const { task, estimate = {}, retryAfterMs } = await read(signal);
         lastSuccessAt = Date.now();
         const state = [task.status, task.progress, estimate.position, estimate.stage].join();
-        if (state !== lastState) onProgress?.(task, estimate);
+        if (state !== lastState) options.onProgress?.(task, estimate);
         lastState = state;
-        lastTask = task;
         if (isTerminal(task.status)) return succeeded(task);
-        changes ??= new JobChanges(follow);
-        await changes.next(pauseMs(retryAfterMs), signal);
+        if (!lastTask) end = follow?.(following.signal);
+        lastTask = task;
+        // Only once, because the next read may still come from a server that has not heard of the end.
+        if (await sleep(pauseMs(retryAfterMs), signal, end)) end = undefined;
       } catch (error) {
         if (!isTemporary(error) || Date.now() - lastSuccessAt + (error.retryAfterMs ?? 0) > errorToleranceMs)
           throw error;
@@ -74,48 +72,7 @@ export async function waitForJob(
       }
     }
   };
-  return withDeadline(options, timeoutError, work).finally(() => changes?.close());
-}
-
-/** Follows the events of a job. Without a stream, there are none. */
-class JobChanges {
-  readonly #closed = new AbortController();
-  #latest: TaskUpdatedEvent | undefined;
-  #onEvent = () => {};
-
-  constructor(follow: FollowJob) {
-    // The server may have no such stream, or cannot send it now. Polls continue.
-    void this.#read(follow).catch(() => {});
-  }
-
-  async #read(follow: FollowJob): Promise<void> {
-    for await (const event of follow(this.#closed.signal)) {
-      this.#latest = event;
-      this.#onEvent();
-    }
-  }
-
-  /** Waits until the job has ended, has changed and was last read a second ago, or was last read `pauseMs` ago. */
-  async next(pauseMs: number, signal: AbortSignal): Promise<void> {
-    await this.#pause(minPauseMs, signal, ({ status }) => isTerminal(status));
-    await this.#pause(pauseMs - minPauseMs, signal, () => true);
-    this.#latest = undefined;
-  }
-
-  /** Waits for `ms`, or until the latest event is enough. */
-  #pause(ms: number, signal: AbortSignal, isEnough: (event: TaskUpdatedEvent) => boolean): Promise<void> {
-    const enough = new Promise<void>((resolve) => {
-      this.#onEvent = () => {
-        if (this.#latest && isEnough(this.#latest)) resolve();
-      };
-      this.#onEvent();
-    });
-    return sleep(ms, signal, enough);
-  }
-
-  close(): void {
-    this.#closed.abort();
-  }
+  return withDeadline(options, timeoutError, work).finally(() => following.abort());
 }
 
 /**
@@ -126,7 +83,7 @@ class JobChanges {
  */
 export function pollDelayMs(elapsedMs: number, retryAfterMs: number | undefined, random: number): number {
   const { min, max } = limits.pollMs;
-  const base = elapsedMs < min / 2 ? minPauseMs : Math.min(max / 1.2, Math.max(min, elapsedMs / 15));
+  const base = elapsedMs < min / 2 ? min / 2 : Math.min(max / 1.2, Math.max(min, elapsedMs / 15));
   return Math.max(base, retryAfterMs ?? 0) * (1 + 0.2 * random);
 }
 

@@ -4,12 +4,16 @@ import type {
   TestWebhookResponse,
   WebhookEndpoint,
 } from '@gen3d/schema';
-import { type EndpointHealth, having, type WebhookEvents } from '@gen3d/schema/rules';
+import { type EndpointHealth, having, readEndpointHealth, type WebhookEvents } from '@gen3d/schema/rules';
 import type { RequestOptions } from './deadline.js';
-import { expectBody } from './response-bodies.js';
-import type { Transport } from './transport.js';
+import { isAnything, type Transport } from './transport.js';
 
 const path = 'webhook-endpoint';
+
+const isChanged = having<PutWebhookEndpointResponse>({ url: 'string' });
+const isEndpoint = having<WebhookEndpoint>({ url: 'string', secret: 'string' });
+const isRotated = having<RotateSecretResponse>({ secret: 'string' });
+const isTested = having<TestWebhookResponse>({ queued: 'boolean' });
 
 export interface SetWebhookOptions extends RequestOptions {
   /** `final`: only events of jobs that have ended. `all`: of every change. Default: as before; at first `all`. */
@@ -31,8 +35,8 @@ export class WebhookEndpointSettings {
    * const { secret } = await gen3d.webhookEndpoint.set('https://example.com/gen3d', { events: 'final' });
    */
   async set(url: string | URL, { events, ...options }: SetWebhookOptions = {}): Promise<PutWebhookEndpointResponse> {
-    const { body } = await this.#transport.call('put', path, { ...options, json: { url: String(url), events } });
-    return expectBody(body, having<PutWebhookEndpointResponse>({ url: 'string' }), 'webhook endpoint');
+    const request = { ...options, json: { url: String(url), events } };
+    return (await this.#transport.call('put', path, isChanged, request)).body;
   }
 
   /**
@@ -44,14 +48,13 @@ export class WebhookEndpointSettings {
    * const { secret, paused_until } = await gen3d.webhookEndpoint.get();
    */
   async get(options?: RequestOptions): Promise<WebhookEndpoint & EndpointHealth> {
-    const { body, health } = await this.#transport.call('get', path, options);
-    const isEndpoint = having<WebhookEndpoint>({ url: 'string', secret: 'string' });
-    return { ...expectBody(body, isEndpoint, 'webhook endpoint'), ...health };
+    const { body, headers } = await this.#transport.call('get', path, isEndpoint, options);
+    return { ...body, ...readEndpointHealth(headers) };
   }
 
   /** Deletes the endpoint. Deliveries stop immediately. */
   async delete(options?: RequestOptions): Promise<void> {
-    await this.#transport.call('delete', path, options);
+    await this.#transport.call('delete', path, isAnything, options);
   }
 
   /**
@@ -62,8 +65,7 @@ export class WebhookEndpointSettings {
    * const { secret } = await gen3d.webhookEndpoint.rotate();
    */
   async rotate(options?: RequestOptions): Promise<RotateSecretResponse> {
-    const { body } = await this.#transport.call('post', `${path}/rotate`, { ...options, repeatable: false });
-    return expectBody(body, having<RotateSecretResponse>({ secret: 'string' }), 'secret');
+    return (await this.#transport.call('post', `${path}/rotate`, isRotated, options)).body;
   }
 
   /**
@@ -72,7 +74,6 @@ export class WebhookEndpointSettings {
    * @throws {NotConfiguredError} if the account has no endpoint
    */
   async test(options?: RequestOptions): Promise<TestWebhookResponse> {
-    const { body } = await this.#transport.call('post', `${path}/test`, { ...options, repeatable: false });
-    return expectBody(body, having<TestWebhookResponse>({ queued: 'boolean' }), 'confirmation of the test');
+    return (await this.#transport.call('post', `${path}/test`, isTested, options)).body;
   }
 }

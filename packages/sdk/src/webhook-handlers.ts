@@ -1,6 +1,6 @@
 import type { WebhookEvent } from '@gen3d/schema';
+import { chunksOf, readAll } from './byte-stream.js';
 import { bytesIn } from './realms.js';
-import { chunksOf, readAll } from './response-bodies.js';
 import {
   secretsOf,
   type VerifyWebhookOptions,

@@ -20,10 +20,11 @@ test.each(['', '.', '..'])('the id "%s" is rejected without a request', async (i
 });
 
 test.each([
-  ['FOO', '/gen3d/jobs', 'The method "FOO" is not one of get, post, put, delete'],
-  ['get', 'gen3d/jobs', 'The path "gen3d/jobs" must start with /, as in /v1/jobs'],
-])('request(%j, %j) is rejected without a request', async (method, path, message) => {
+  ['FOO', '/gen3d/jobs'],
+  ['get', 'gen3d/jobs'],
+])('request(%j, %j) is rejected without a request', async (method, path) => {
   const request = client({ maxRetries: 0 }).request(method as 'get', path as '/');
+  const message = 'request takes one of get, post, put, delete, and a path that starts with /, as in /v1/jobs';
   await expect(request).rejects.toMatchObject({ name: 'InvalidRequestError', message });
 });
 
