@@ -4,10 +4,9 @@ import { dequantize, draco, meshopt, simplify, textureCompress } from '@gltf-tra
 import { MeshoptDecoder, MeshoptEncoder, MeshoptSimplifier } from 'meshoptimizer';
 import sharp from 'sharp';
 import type { AdjustedGlb, AdjustGlb, GlbFigures, GlbOptions } from './convert-model.js';
-import { defaultLimits, type ModelLimits } from './declared-size.js';
 import { requireCorners } from './model-parts.js';
 import { type Extent, scaleTo } from './place-model.js';
-import { readGlb, requiredExtensions } from './read-glb.js';
+import { damaged, readGlb, requiredExtensions } from './read-glb.js';
 import { extentOf, scaleGlb } from './resize-glb.js';
 
 const dracoExtension = 'KHR_draco_mesh_compression';
@@ -17,26 +16,21 @@ const supported = [dracoExtension, 'EXT_meshopt_compression', quantization, 'EXT
 /**
  * Reads a GLB, also a compressed one, and writes it in another size, with fewer triangles, smaller textures or another
  * compression. A closed surface stays closed: meshoptimizer moves both sides of a texture's seam together, and the
- * compressions round equal positions to equal ones.
+ * compressions round equal positions to equal ones. For 5.5 million triangles, simplifying takes about 1 GB of memory.
  *
  * @throws {ConversionError} if the GLB cannot be read, or has no length in the direction of the size
  */
-export const adjustGlb: AdjustGlb = (glb, options) => adjustLargeGlb(glb, options, defaultLimits);
+export const adjustGlb: AdjustGlb = (glb, options) =>
+  adjust(glb, options).catch((error: unknown) => {
+    throw damaged(error);
+  });
 
-/**
- * Does what `adjustGlb` does, with other limits. For 5.5 million triangles, simplifying takes about 1 GB of memory.
- *
- * @throws {ConversionError} like `adjustGlb`
- */
-export async function adjustLargeGlb(
-  glb: Uint8Array,
-  { size, triangles, compress, ...textures }: GlbOptions,
-  limits: ModelLimits,
-): Promise<AdjustedGlb> {
+async function adjust(glb: Uint8Array, { size, triangles, compress, ...textures }: GlbOptions): Promise<AdjustedGlb> {
   const io = await createIo(compress === 'draco' || requiredExtensions(glb).includes(dracoExtension));
-  const { document, asset } = await readGlb(glb, io, supported, limits);
+  const { document, json } = await readGlb(glb, io, supported);
   // glTF-Transform would name itself.
-  if (asset.generator !== undefined) document.getRoot().getAsset().generator = asset.generator;
+  const { generator } = json.asset;
+  if (generator !== undefined) document.getRoot().getAsset().generator = generator;
   const before = figuresOf(document, glb);
   if (document.hasExtension(quantization)) await document.transform(dequantize());
   for (const name of supported.slice(0, 3)) document.disposeExtension(name);

@@ -1,7 +1,6 @@
 export { ConversionError } from './conversion-error.js';
 export type { AdjustedGlb, AdjustGlb, GlbFigures, GlbOptions, ModelTools } from './convert-model.js';
 export { type Conversion, type ConvertOptions, convertModel } from './convert-model.js';
-export { defaultLimits, type ModelLimits } from './declared-size.js';
 export {
   type ModelContent,
   type ModelFile,

@@ -1,8 +1,7 @@
 import { type Document, type Material, type Node, Primitive, type Texture, WebIO } from '@gltf-transform/core';
 import { KHRTextureTransform, type Transform } from '@gltf-transform/extensions';
 import { ConversionError } from './conversion-error.js';
-import type { ModelLimits } from './declared-size.js';
-import { readGlb } from './read-glb.js';
+import { declaredTriangles, readGlb } from './read-glb.js';
 
 /** Triangles with one material, in the coordinates of the GLB: meters, Y up. */
 export interface ModelPart {
@@ -49,20 +48,29 @@ export interface ModelFile {
 
 /** The indices of a primitive of this mode are a list of triangles (glTF 2.0, 3.7.2.1). */
 const triangles = Primitive.Mode.TRIANGLES;
+/** More of them, in the maps and texts of the writers, would take more memory than Node allows by default. */
+const maxTriangles = 5_000_000;
 
 /**
  * Reads the triangles of a GLB's scene, with the transformations of its nodes and textures applied. `leftOut` names the
  * rest, such as other primitives, skins, lights and the meshes of other scenes.
  *
- * @param limits how much the file may declare, by default 5 million triangles
- * @throws {ConversionError} if the file is not a GLB, is damaged or compressed, has no triangles, or exceeds a limit
+ * @throws {ConversionError} if the file is not a GLB, is damaged or compressed, or has none or more than 5 million
+ *   triangles, counted once for each node that draws them
  * @example
  * const { parts } = await readModel(glb);
  * console.log(parts.reduce((triangles, { indices }) => triangles + indices.length / 3, 0));
  */
-export async function readModel(glb: Uint8Array, limits?: ModelLimits): Promise<ModelContent> {
+export async function readModel(glb: Uint8Array): Promise<ModelContent> {
+  const supported = [KHRTextureTransform.EXTENSION_NAME];
   const io = new WebIO().registerExtensions([KHRTextureTransform]);
-  const { document, asset, extensions } = await readGlb(glb, io, [KHRTextureTransform.EXTENSION_NAME], limits);
+  const { document, json } = await readGlb(glb, io, supported);
+  const declared = declaredTriangles(glb, supported);
+  if (declared > maxTriangles) {
+    const [count, limit] = [declared, maxTriangles].map((number) => number.toLocaleString('en'));
+    throw new ConversionError(`The file has ${count} triangles, and the limit is ${limit}. Export it with fewer`);
+  }
+  const { asset, extensionsUsed = [] } = json;
   const root = document.getRoot();
   const materials = root.listMaterials();
   const parts: ModelPart[] = [];
@@ -89,7 +97,7 @@ export async function readModel(glb: Uint8Array, limits?: ModelLimits): Promise<
     materials: materials.map(toMaterial),
     credits: creditsOf(asset),
     isRealSize,
-    leftOut: leftOutOf(document, meshes, extensions),
+    leftOut: leftOutOf(document, meshes, extensionsUsed),
   };
 }
 

@@ -1,8 +1,6 @@
 import { adjustGlb } from './adjust-glb.js';
 import type { ModelTools } from './convert-model.js';
 
-export { adjustLargeGlb } from './adjust-glb.js';
-
 /**
  * Provides what `convertModel` needs to run in Node.
  *

@@ -1,6 +1,5 @@
 import { type Document, type GLTF, Logger, type PlatformIO, WebIO } from '@gltf-transform/core';
 import { ConversionError } from './conversion-error.js';
-import { defaultLimits, type ModelLimits, requireShortJson, requireWithinLimits } from './declared-size.js';
 
 /** Other file types, by their first bytes as Latin-1 text. */
 const otherFormats = [
@@ -11,91 +10,96 @@ const otherFormats = [
 ] as const;
 
 const headerBytes = 12;
-const chunkHeaderBytes = 8;
-/** A chunk of this type contains the JSON. The number is the ASCII text `JSON`. */
-const jsonChunk = 0x4e4f534a;
+const jsonStart = 20;
 
-const damaged = (cause?: unknown) =>
-  new ConversionError('The file is damaged. Download, copy or export it again', { cause });
+/** Creates the error for whatever fails while the content of a file is read. */
+export const damaged = (cause?: unknown) =>
+  cause instanceof ConversionError
+    ? cause
+    : new ConversionError('The file is damaged. Download, copy or export it again', { cause });
 
 /**
  * Parses a GLB (glTF 2.0, section 4.4).
  *
  * @param io reads the extensions `supported`
- * @param limits how much the file may declare
- * @returns its content, its `asset` object, which glTF-Transform changes, and the names of the extensions that it uses
+ * @returns its content, and its JSON as it is in the file
  * @throws {ConversionError} if it is not a complete GLB 2.0, refers to other files, requires another extension, or
- *   exceeds a limit
+ *   contradicts itself
  */
 export async function readGlb(
   glb: Uint8Array,
   io: PlatformIO = new WebIO(),
   supported: readonly string[] = [],
-  limits: ModelLimits = defaultLimits,
-): Promise<{ document: Document; asset: GLTF.IAsset; extensions: readonly string[] }> {
-  const { asset, accessors = [], extensionsUsed: extensions = [] } = checked(glb, supported, limits).json;
+): Promise<{ document: Document; json: GLTF.IGLTF }> {
+  const json = readJson(glb);
+  requireSelfContained(json, supported);
   io.setLogger(new Logger(Logger.Verbosity.SILENT));
-  const document = await io.readBinary(glb).catch((cause: unknown) => {
+  try {
+    const document = await io.readBinary(glb);
+    const root = document.getRoot();
+    // glTF-Transform silently shortens the values of an accessor that exceeds its buffer view.
+    const isShortened = root
+      .listAccessors()
+      .some((accessor, index) => accessor.getCount() !== json.accessors?.[index]?.count);
+    if (!isShortened) return { document, json };
+  } catch (cause) {
     throw damaged(cause);
-  });
-  // glTF-Transform silently shortens the values of an accessor that exceeds its buffer view.
-  const read = document.getRoot().listAccessors();
-  if (read.some((accessor, index) => accessor.getCount() !== accessors[index]?.count)) throw damaged();
-  return { document, asset, extensions };
+  }
+  throw damaged();
 }
 
-/** Returns the extensions without which a GLB cannot be read. @throws {ConversionError} as `readGlb` */
-export const requiredExtensions = (glb: Uint8Array): readonly string[] =>
-  readContent(glb).json.extensionsRequired ?? [];
+/** Returns the extensions without which a GLB cannot be read. @throws {ConversionError} if it is not a complete GLB */
+export const requiredExtensions = (glb: Uint8Array): readonly string[] => readJson(glb).extensionsRequired ?? [];
 
 /**
- * Checks a GLB without reading its triangles, as `readModel` does before it reads them.
+ * Counts the triangles that a GLB declares, without reading them: once for each node that draws them.
  *
- * @returns the number of triangles that it declares
- * @throws {ConversionError} if the file is not a GLB, contradicts itself, is compressed, or exceeds a limit
- * @example
- * const triangles = declaredTriangles(glb, { ...defaultLimits, triangles: 8_000_000 });
+ * @throws {ConversionError} if it is not a complete GLB 2.0, refers to other files, or requires another extension than
+ *   those in `supported`
  */
-export const declaredTriangles = (glb: Uint8Array, limits: ModelLimits = defaultLimits): number =>
-  checked(glb, [], limits).triangles;
-
-interface GlbContent {
-  readonly json: GLTF.IGLTF;
-  readonly binary: Uint8Array;
+export function declaredTriangles(glb: Uint8Array, supported: readonly string[] = []): number {
+  const json = readJson(glb);
+  requireSelfContained(json, supported);
+  const { accessors = [], meshes = [], nodes = [] } = json;
+  const sum = (counts: readonly number[]) => counts.reduce((total, count) => total + count, 0);
+  try {
+    const corners = meshes.map(({ primitives }) =>
+      sum(primitives.map(({ indices, attributes }) => accessors[indices ?? attributes.POSITION ?? -1]?.count ?? 0)),
+    );
+    return Math.floor(sum(nodes.map(({ mesh = -1 }) => corners[mesh] ?? 0)) / 3);
+  } catch (cause) {
+    throw damaged(cause);
+  }
 }
 
-function checked(glb: Uint8Array, supported: readonly string[], limits: ModelLimits) {
-  const { json, binary } = readContent(glb);
-  const unsupported = json.extensionsRequired?.filter((extension) => !supported.includes(extension)) ?? [];
+function readJson(glb: Uint8Array): GLTF.IGLTF {
+  requireComplete(glb);
+  let json: GLTF.IGLTF | null;
+  try {
+    const length = new DataView(glb.buffer, glb.byteOffset).getUint32(headerBytes, true);
+    json = JSON.parse(new TextDecoder().decode(glb.subarray(jsonStart, jsonStart + length)));
+  } catch (cause) {
+    throw damaged(cause);
+  }
+  // `asset` is the only required property. JSON of another kind has none.
+  if (!json?.asset) throw damaged();
+  return json;
+}
+
+function requireSelfContained(
+  { extensionsRequired = [], buffers = [], images = [] }: GLTF.IGLTF,
+  supported: readonly string[],
+): void {
+  const unsupported = extensionsRequired.filter((extension) => !supported.includes(extension));
   if (unsupported.length > 0) {
     throw new ConversionError(
       `The file requires ${unsupported.join(', ')}, which cannot be converted. Export it without compression and glTF extensions`,
     );
   }
-  const external = [...(json.buffers ?? []), ...(json.images ?? [])].find(
-    ({ uri }) => uri !== undefined && !uri.startsWith('data:'),
-  );
+  const external = [...buffers, ...images].find(({ uri }) => uri !== undefined && !uri.startsWith('data:'));
   if (external) {
     throw new ConversionError(`The file refers to ${external.uri}. Export it as one GLB that contains all its data`);
   }
-  try {
-    return { json, triangles: requireWithinLimits(json, binary, limits) };
-  } catch (error) {
-    throw error instanceof ConversionError ? error : damaged(error);
-  }
-}
-
-function readContent(glb: Uint8Array): GlbContent {
-  requireComplete(glb);
-  let content: GlbContent;
-  try {
-    content = parseChunks(glb);
-  } catch (error) {
-    throw error instanceof ConversionError ? error : damaged(error);
-  }
-  // `asset` is the only required property. JSON of another kind has none.
-  if (!content.json?.asset) throw damaged();
-  return content;
 }
 
 function requireComplete(glb: Uint8Array): void {
@@ -115,17 +119,4 @@ function requireComplete(glb: Uint8Array): void {
       `The file is incomplete: it has ${glb.length} of ${size} bytes. Download or copy it again`,
     );
   }
-}
-
-function parseChunks(glb: Uint8Array): GlbContent {
-  const view = new DataView(glb.buffer, glb.byteOffset, glb.byteLength);
-  if (view.getUint32(headerBytes + 4, true) !== jsonChunk) throw new Error('The first chunk is not JSON');
-  const length = view.getUint32(headerBytes, true);
-  requireShortJson(length);
-  const start = headerBytes + chunkHeaderBytes;
-  const end = start + length;
-  const json = JSON.parse(new TextDecoder().decode(glb.subarray(start, end)));
-  if (glb.length < end + chunkHeaderBytes) return { json, binary: new Uint8Array() };
-  const binaryStart = end + chunkHeaderBytes;
-  return { json, binary: glb.subarray(binaryStart, binaryStart + view.getUint32(end, true)) };
 }

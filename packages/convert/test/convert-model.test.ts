@@ -453,7 +453,7 @@ describe('a file that cannot be converted is refused with the reason:', () => {
     ['half a file', glb.subarray(0, glb.length / 2), /^The file is incomplete: it has \d+ of \d+ bytes\. Download/],
     ['damaged JSON', changedByte(20, 0), /^The file is damaged\. Download, copy or export it again$/],
     ['a damaged chunk', changedByte(16, 0), /^The file is damaged\. /],
-    ['JSON alone', changedJson(() => {}, Buffer.alloc(0)), /^The file is damaged: buffer view 0 declares/],
+    ['JSON alone', changedJson(() => {}, Buffer.alloc(0)), /^The file is damaged\. /],
     ['JSON of another kind', changedJson((json) => Reflect.deleteProperty(json, 'asset')), /^The file is damaged\. /],
     [
       'Draco compression',
@@ -474,14 +474,14 @@ describe('a file that cannot be converted is refused with the reason:', () => {
       changedJson((json) => {
         json.accessors![0]!.count = 1e8;
       }),
-      /^The file is damaged: accessor 0 declares/,
+      /^The file is damaged\. /,
     ],
     [
       'an unknown type',
       changedJson((json) => {
         Object.assign(json.accessors![0]!, { type: 'VEC7' });
       }),
-      /^The file is damaged: accessor 0 has an unknown type/,
+      /^The file is damaged\. /,
     ],
     [
       'triangles that refer to missing vertices',

@@ -1,7 +1,7 @@
 // A model server returns what TRELLIS.2 returns by default: 5.5 million triangles, 180 MB.
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { defaultLimits, readModel } from '@gen3d/convert';
+import { readModel } from '@gen3d/convert';
 import { expect, test } from 'vitest';
 import { ballPhoto } from './ball-photo.js';
 import { createJob, imageJob, readJob, site, startServer, temporaryFolder, until } from './kit.js';
@@ -131,7 +131,7 @@ test.runIf(process.platform === 'linux')(
     expect(peak).toBeGreaterThan(180e6);
     expect(peak).toBeLessThan(1_300 * mebibyte);
     const glb = new Uint8Array(await (await fetch(task.model_urls!.glb)).arrayBuffer());
-    const { parts } = await readModel(glb, defaultLimits);
+    const { parts } = await readModel(glb);
     expect(parts.reduce((sum, { indices }) => sum + indices.length / 3, 0)).toBeLessThanOrEqual(40_000);
     // After a lost lease, another attempt would have sent the photo again.
     expect(photos).toBe(1);

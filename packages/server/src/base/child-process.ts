@@ -15,3 +15,17 @@ export function yieldToOthers(niceness: number): void {
     // There is no /proc, or it is read-only, as in the sandbox.
   }
 }
+
+/**
+ * Makes a command that sets limits of the kernel, then becomes the given one. Node reserves far more address space than
+ * it uses, so the limit is on writable memory (RLIMIT_DATA). A system without one of these limits ignores it.
+ */
+export function limited(
+  command: readonly string[],
+  { cpuSeconds, memoryBytes }: { cpuSeconds: number; memoryBytes: number },
+): [file: string, ...args: string[]] {
+  const [file = '', ...args] = command;
+  if (process.platform === 'win32') return [file, ...args];
+  const script = 'ulimit -t "$1" 2>/dev/null; ulimit -d "$2" 2>/dev/null; shift 2; exec "$@"';
+  return ['/bin/sh', '-c', script, 'sh', String(cpuSeconds), String(Math.ceil(memoryBytes / 1024)), file, ...args];
+}

@@ -1,8 +1,8 @@
 /** A process that turns one file of a model server into a model. It has no secrets, and its crash costs one job. */
 import { closeSync, openSync, readFileSync, readSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ConversionError, declaredTriangles, defaultLimits, editJson, readModel } from '@gen3d/convert';
-import { adjustLargeGlb } from '@gen3d/convert/node';
+import { ConversionError, declaredTriangles, editJson, readModel } from '@gen3d/convert';
+import { nodeTools } from '@gen3d/convert/node';
 import { digitalSourceType, EngineError, problemOfGlb, renderPartThumbnails } from '@gen3d/engine';
 import { type Handlers, parentChannel } from '@gen3d/rpc';
 import { quoted } from '@gen3d/schema';
@@ -14,8 +14,8 @@ import { ModelResponse, parseJson } from './model-response.js';
 const mebibyte = 1024 ** 2;
 /** JSON is read as a whole. In base64, a model takes a third more. */
 const maxJsonBytes = 1.4 * maxModelBytes;
-/** The limits of a model before it is simplified: TRELLIS.2 returns 5.5 million triangles, which takes about 1 GB. */
-const arrivalLimits = { ...defaultLimits, triangles: 6_000_000, bytes: 256 * mebibyte };
+/** The limit of a model before it is simplified: TRELLIS.2 returns 5.5 million triangles. */
+const maxReceivedTriangles = 6_000_000;
 
 const refused = (message: string, cause?: unknown) => new EngineError('inference_failed', message, { cause });
 
@@ -80,9 +80,12 @@ const readStart = (path: string): string => {
 };
 
 async function simplified(glb: Uint8Array, maxTriangles: number): Promise<Uint8Array> {
-  const triangles = declaredTriangles(glb, arrivalLimits);
-  if (triangles <= maxTriangles) return glb;
-  return (await adjustLargeGlb(glb, { triangles: maxTriangles }, arrivalLimits)).glb;
+  const triangles = declaredTriangles(glb);
+  if (triangles > maxReceivedTriangles) {
+    const limit = `${maxReceivedTriangles / 1e6} million`;
+    throw refused(`The model server returned ${triangles} triangles, and the limit is ${limit}.`);
+  }
+  return triangles <= maxTriangles ? glb : (await nodeTools.adjustGlb(glb, { triangles: maxTriangles })).glb;
 }
 
 /** States the origin and the terms, as the engine does in its files. Everything else stays as it is. */

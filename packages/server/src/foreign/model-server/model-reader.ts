@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module';
 import { EngineError, engineErrors } from '@gen3d/engine/errors';
 import { Child, ExitError, forkModule } from '@gen3d/rpc';
+import { limited } from '../../base/child-process.js';
 import { bareEnvironment } from '../../base/environment.js';
 
 /** The files of a folder, in which a model server's file becomes a model. */
@@ -29,8 +30,10 @@ export interface ModelReaderFunctions {
 
 /** The package's name finds the module from the built package and from the sources. */
 const readerFile = () => createRequire(import.meta.url).resolve('@gen3d/server/model-reader');
-/** The JSON of a model has its own limit. Most memory is outside this heap, and limited by what a model declares. */
+/** For the JSON of a model. Its triangles and textures are outside this heap. */
 const maxHeapMebibytes = 1_024;
+/** A file may declare far more than it has. One of 5.5 million triangles takes 1 GB of memory and 15 s of CPU time. */
+const limits = { cpuSeconds: 300, memoryBytes: 4 * 1024 ** 3 };
 
 /**
  * Reads files of a model server in child processes, one after the other, because a large one takes 1 GB. The process
@@ -48,8 +51,9 @@ export class ModelReader {
 
   async #read(request: ReadRequest, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
-    const options = { env: bareEnvironment(), execArgv: [`--max-old-space-size=${maxHeapMebibytes}`] };
-    const start = () => forkModule(readerFile(), options);
+    const node = [process.execPath, `--max-old-space-size=${maxHeapMebibytes}`];
+    const [execPath, ...execArgv] = limited(node, limits);
+    const start = () => forkModule(readerFile(), { env: bareEnvironment(), execPath, execArgv });
     const child = new Child<ModelReaderFunctions>('model reader', start, {}, engineErrors);
     try {
       await child.callOnce('read', request, signal);

@@ -5,6 +5,7 @@ import { EngineError } from '@gen3d/engine/errors';
 import { Child } from '@gen3d/rpc';
 import { imageSize } from '@gen3d/schema';
 import { z } from 'zod';
+import { limited } from '../../base/child-process.js';
 import { bareEnvironment } from '../../base/environment.js';
 import type { RawImage } from '../../data/inputs/stored-image.js';
 import { WrongResultError } from '../stage-failures.js';
@@ -34,12 +35,6 @@ const Refusal = z.object({
 /** The package's name finds the module from the built package and from the sources. */
 const decoderFile = createRequire(import.meta.url).resolve('@gen3d/server/decoder');
 
-/**
- * Sets the limits of the kernel, then becomes the decoder. Node reserves far more address space than it uses, so the
- * limit is on writable memory (RLIMIT_DATA) and not on address space. A kernel without one of these limits ignores it.
- */
-const limited = 'ulimit -t "$1" 2>/dev/null; ulimit -d "$2" 2>/dev/null; shift 2; exec "$@"';
-
 export interface DecoderOptions {
   readonly limits: DecodeLimits;
   readonly niceness: number;
@@ -59,11 +54,7 @@ export class Decoder {
     const own = [module, JSON.stringify(limits), String(niceness)];
     const command = [...(sandbox?.command ?? [process.execPath]), ...own];
     const cpuSeconds = Math.ceil((processCpuLimits * limits.maxCpuMs) / 1_000);
-    const dataKib = Math.ceil((limits.maxRssBytes + mappedBytes) / 1024);
-    const [file = '', ...args] =
-      process.platform === 'win32'
-        ? command
-        : ['/bin/sh', '-c', limited, 'sh', String(cpuSeconds), String(dataKib), ...command];
+    const [file, ...args] = limited(command, { cpuSeconds, memoryBytes: limits.maxRssBytes + mappedBytes });
     let started: ChildProcessByStdio<Writable, Readable, null> | undefined;
     this.#child = new Child('image decoder', () => {
       const env = bareEnvironment();
