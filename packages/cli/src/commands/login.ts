@@ -4,8 +4,8 @@ import { text } from 'node:stream/consumers';
 import { AuthenticationError, Gen3d } from '@gen3d/sdk';
 import type { Admin, Config } from '@gen3d/server';
 import type { Command } from 'commander';
-import { chooseServer, isLocal, requireReachable, type ServerOptions, withClient } from '../connection/client.js';
-import { hasInstallation, requireInstallation } from '../connection/installation.js';
+import { chooseServer, requireReachable, type ServerOptions, withClient } from '../connection/client.js';
+import { requireInstallation } from '../connection/installation.js';
 import {
   changeProfile,
   profilePath,
@@ -51,29 +51,23 @@ async function login(command: Command): Promise<void> {
   const local = options.newKey ? serverUrlIn(config) : undefined;
   const baseUrl = chooseServer(options, { current: local ?? profile.current });
   await requireReachable(baseUrl);
-  const given = options.newKey ? undefined : await givenKey(options, baseUrl, config);
-  const apiKey = given ?? (await createKey(config, baseUrl, options.account));
+  const apiKey = options.newKey
+    ? await createKey(config, baseUrl, options.account)
+    : await givenKey(options.apiKey, baseUrl);
   // `createKey` has checked that the server uses this data directory.
-  const dataDir = given === undefined ? config.dataDir : profile.servers[baseUrl]?.dataDir;
+  const dataDir = options.newKey ? config.dataDir : profile.servers[baseUrl]?.dataDir;
   const server = { apiKey, ...(dataDir !== undefined && { dataDir }) };
   await changeProfile((profile) => withServer(profile, baseUrl, server));
   say(`Logged in to ${baseUrl}. The key is stored in ${profilePath()}`);
 }
 
-const emptyKey = () =>
-  new UsageError(
-    `The key is empty. \`gen3d login --new-key\` creates one on the server's machine. Elsewhere, ask the operator`,
-  );
-
-/** Gets the key from the option, the terminal or stdin. Undefined if the user presses Enter to ask for a new one. */
-async function givenKey(options: ServerOptions, baseUrl: string, config: Config): Promise<string | undefined> {
-  const mayCreate = options.apiKey === undefined && process.stdin.isTTY && isLocal(baseUrl) && hasInstallation(config);
-  const question = `API key for ${baseUrl}${mayCreate ? ' (press Enter to create a new one)' : ''}: `;
-  const input = options.apiKey ?? (process.stdin.isTTY ? await prompt(question) : await text(process.stdin));
+/** Gets the key from the option, the terminal or stdin, and checks it. */
+async function givenKey(option: string | undefined, baseUrl: string): Promise<string> {
+  const input = option ?? (process.stdin.isTTY ? await prompt(`API key for ${baseUrl}: `) : await text(process.stdin));
   const apiKey = input.trim();
   if (apiKey === '') {
-    if (mayCreate) return undefined;
-    throw emptyKey();
+    const newKey = "`gen3d login --new-key` creates one on the server's machine";
+    throw new UsageError(`The key is empty. ${newKey}. Elsewhere, ask the operator`);
   }
   await withClient({ baseUrl, apiKey }, (client, signal) => client.balance.retrieve({ signal })).catch(
     refusedKey(baseUrl),
@@ -94,11 +88,11 @@ async function prompt(question: string): Promise<string> {
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
   const reader = createInterface({ input: process.stdin, output: silent, terminal: true });
   try {
-    return await new Promise((resolve, reject) => {
+    return await new Promise<string>((resolve, reject) => {
       reader.once('SIGINT', () => reject(new Interrupted()));
       // Ctrl-D closes the reader.
-      reader.once('close', () => reject(emptyKey()));
-      reader.question('').then(resolve, () => resolve(''));
+      reader.once('close', () => resolve(''));
+      reader.question('').then(resolve, reject);
     });
   } finally {
     reader.close();

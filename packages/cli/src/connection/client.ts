@@ -135,13 +135,11 @@ export async function requireReachable(baseUrl: string): Promise<void> {
 /** Reports an unreachable server first, because starting a server also creates a key. */
 async function missingKeyError(baseUrl: string): Promise<AuthenticationError> {
   await requireReachable(baseUrl);
-  const hint = isLocal(baseUrl)
-    ? `\`gen3d login\` asks for one, or creates a new one on this machine`
-    : `\`gen3d login\` asks for one; \`gen3d login --new-key\` creates a new one on the machine that runs the server`;
+  const hint = `\`gen3d login\` asks for one; \`gen3d login --new-key\` creates a new one on the machine that runs the server`;
   return new AuthenticationError('forbidden', `No API key for ${baseUrl}. ${hint}. Or set --api-key or GEN3D_API_KEY`);
 }
 
-export function isLocal(baseUrl: string): boolean {
+function isLocal(baseUrl: string): boolean {
   const { hostname } = new URL(baseUrl);
   return hostname === 'localhost' || hostname === '[::1]' || hostname.startsWith('127.');
 }
