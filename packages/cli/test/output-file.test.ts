@@ -48,7 +48,7 @@ describe('output files', () => {
   test('replace an existing file with force', async () => {
     const path = join(folder, 'cup.glb');
     await writeFile(path, 'old');
-    await writeOutput(path, content, { force: true });
+    await writeOutput(path, content, true);
     expect(await readFile(path, 'utf8')).toBe('new');
     expect(await readdir(folder)).toEqual(['cup.glb']);
   });
@@ -86,7 +86,7 @@ describe('output files', () => {
     await symlink('models', join(folder, 'linked'));
 
     await expect(planOutputs(['x.glb'], { output: join(folder, 'latest.glb') })).rejects.toThrow(/already exists/);
-    await writeOutput(join(folder, 'twice.glb'), content, { force: true });
+    await writeOutput(join(folder, 'twice.glb'), content, true);
     await writeOutput(join(folder, 'linked', 'v3.glb'), content);
     expect((await readdir(join(folder, 'models'))).sort()).toEqual(['v1.glb', 'v3.glb']);
     expect(await readFile(join(folder, 'models', 'v1.glb'), 'utf8')).toBe('new');
@@ -116,7 +116,7 @@ describe('output files', () => {
     await chmod(path, 0o640);
     if (process.getuid?.() === 0) await chown(path, 1234, 1235);
     const before = await stat(path);
-    await writeOutput(path, content, { force: true });
+    await writeOutput(path, content, true);
     const { mode, uid, gid } = await stat(path);
     expect({ mode, uid, gid }).toEqual({ mode: before.mode, uid: before.uid, gid: before.gid });
     expect(await readFile(path, 'utf8')).toBe('new');
@@ -126,7 +126,7 @@ describe('output files', () => {
     const [path, other] = [join(folder, 'cup.glb'), join(folder, 'backup.glb')];
     await writeFile(path, 'old, and longer');
     await link(path, other);
-    await writeOutput(path, content, { force: true });
+    await writeOutput(path, content, true);
     expect(await readFile(other, 'utf8')).toBe('new');
     expect((await readdir(folder)).sort()).toEqual(['backup.glb', 'cup.glb']);
   });
@@ -135,7 +135,7 @@ describe('output files', () => {
     const path = join(folder, 'cup.glb');
     await writeFile(path, 'precious', { mode: 0o444 });
     await expect(planOutputs(['x.glb'], { output: path, force: true })).rejects.toThrow(/it is read-only/);
-    await expect(writeOutput(path, content, { force: true })).rejects.toThrow(/it is read-only/);
+    await expect(writeOutput(path, content, true)).rejects.toThrow(/it is read-only/);
     expect(await readFile(path, 'utf8')).toBe('precious');
   });
 
@@ -147,7 +147,7 @@ describe('output files', () => {
     expect(Buffer.byteLength(`${name}.glb`)).toBe(255);
     expect(await planOutputs(['x.glb'], { output: path })).toEqual([path]);
     await writeOutput(path, content);
-    await writeOutput(path, content, { force: true });
+    await writeOutput(path, content, true);
     expect(await readdir(folder)).toEqual([`${name}.glb`]);
   });
 
@@ -183,7 +183,7 @@ describe('output files', () => {
       const large = new Uint8Array(300_000).fill(7);
       const reader = spawn('cat', [path], { stdio: ['ignore', 'pipe', 'ignore'] });
       const read = buffer(reader.stdout);
-      await vi.waitFor(() => writeOutput(path, large, { force: true }));
+      await vi.waitFor(() => writeOutput(path, large, true));
       expect((await read).equals(large)).toBe(true);
       expect((await stat(path)).isFIFO()).toBe(true);
     });
@@ -195,7 +195,7 @@ describe('output files', () => {
       onTestFinished(() => void server.close());
       await once(server, 'listening');
       for (const path of [pipe, socket]) {
-        await expect(writeOutput(path, content, { force: true })).rejects.toThrow('because no program reads it');
+        await expect(writeOutput(path, content, true)).rejects.toThrow('because no program reads it');
       }
       expect((await stat(socket)).isSocket()).toBe(true);
     });
@@ -206,7 +206,7 @@ describe('output files', () => {
       await symlink('null', join(folder, 'link.glb'));
       for (const output of [path, join(folder, 'link.glb'), '/dev/null']) {
         expect(await planOutputs(['x.glb'], { output, force: true })).toEqual([output]);
-        await writeOutput(output, content, { force: true });
+        await writeOutput(output, content, true);
         expect((await stat(output)).isCharacterDevice()).toBe(true);
       }
       expect(await planOutputs(['x-thumbnail.jpg'], { output: path })).toEqual([path]);
@@ -214,7 +214,7 @@ describe('output files', () => {
     });
 
     test('say why a device refuses them', async () => {
-      await expect(writeOutput('/dev/full', content, { force: true })).rejects.toThrow(
+      await expect(writeOutput('/dev/full', content, true)).rejects.toThrow(
         'Cannot write /dev/full, because the disk is full',
       );
     });

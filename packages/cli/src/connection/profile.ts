@@ -1,12 +1,11 @@
 import { readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { homedir, uptime } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { makeFolder } from '@gen3d/engine/files';
+import { makeFolder, replaceFile } from '@gen3d/engine/files';
 import { UsageError } from '../exit/failure.js';
 import { hasCode, systemReason } from '../files/system-errors.js';
-import { findTarget, requireWritable } from '../files/target.js';
-import { writeOutput } from '../files/write-file.js';
+import { draftIn, findTarget, requireWritable } from '../files/target.js';
 import { variable } from './variable.js';
 
 /** A server for which this machine has an API key, or which runs on it. */
@@ -155,7 +154,11 @@ export async function changeProfile(change: (profile: Profile) => Profile): Prom
   await acquire(lock);
   try {
     const text = `${JSON.stringify(change(await readProfile()), undefined, 2)}\n`;
-    await writeOutput(path, new TextEncoder().encode(text), { force: true, mode: 0o600 });
+    // Where a link points, so that the link stays.
+    const target = await findTarget(path);
+    const draft = draftIn(dirname(target.path));
+    await writeFile(draft, text, { mode: 0o600 });
+    await replaceFile(draft, target.path);
   } finally {
     await rm(lock, { force: true });
   }

@@ -40,7 +40,7 @@ export async function downloadModel(
 ): Promise<WrittenModel> {
   const content = await client.download(task, { asset, signal });
   try {
-    if (asset === 'thumbnail') await writeOutput(path, content, { force: options.force });
+    if (asset === 'thumbnail') await writeOutput(path, content, options.force);
     else return await writeModel(path, content, options);
   } catch (error) {
     if (!(error instanceof Error)) throw error;

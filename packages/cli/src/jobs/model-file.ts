@@ -2,11 +2,11 @@ import { basename, dirname, extname, join } from 'node:path';
 import type { ModelContent, PrintCheck } from '@gen3d/convert';
 import type { ModelOptionTexts } from '@gen3d/convert/options';
 import { UsageError } from '../exit/failure.js';
-import { isStdout } from '../files/target.js';
+import { findTarget, isStdout, requireWritable } from '../files/target.js';
 import { writeOutput } from '../files/write-file.js';
 import { print, say, shownName } from '../terminal/terminal.js';
 import { readModelOptions } from './model-options.js';
-import { formatOf, idsOf, requireOutput } from './output-file.js';
+import { formatOf } from './output-file.js';
 
 export interface WriteOptions extends ModelOptionTexts {
   readonly force?: boolean | undefined;
@@ -27,7 +27,7 @@ export interface WrittenModel {
  * Writes a model in the format of the path's extension, or a GLB to stdout. An OBJ gets its MTL and its texture next to
  * it, and a GLB its further levels of detail.
  *
- * @throws {UsageError} if a file exists and `force` is not set or it is the source, or if the GLB cannot be converted
+ * @throws {UsageError} if a file exists and `force` is not set, or if the GLB cannot be converted
  */
 export async function writeModel(
   path: string,
@@ -35,10 +35,10 @@ export async function writeModel(
   { force = false, source, ...options }: WriteOptions = {},
 ): Promise<WrittenModel> {
   const { files, notes, printCheck } = await convert(path, glb, source, options);
-  const sourceIds = await idsOf(source === undefined ? [] : [source]);
   // All of them, before the first is written.
-  for (const file of files) await requireOutput(file.path, { force, sourceIds });
-  for (const file of files) await writeOutput(file.path, file.bytes, { force });
+  for (const file of files)
+    if (!isStdout(file.path)) await requireWritable(file.path, await findTarget(file.path), force);
+  for (const file of files) await writeOutput(file.path, file.bytes, force);
   return { bytes: files.reduce((size, { bytes }) => size + bytes.length, 0), notes, printCheck };
 }
 

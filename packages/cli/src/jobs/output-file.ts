@@ -1,5 +1,3 @@
-import { existsSync } from 'node:fs';
-import { rmdir } from 'node:fs/promises';
 import { basename, dirname, extname, join, resolve, sep } from 'node:path';
 import { companionNames, type ModelFormat, type ModelOptionTexts, modelFormats } from '@gen3d/convert/options';
 import { makeFolder } from '@gen3d/engine/files';
@@ -76,7 +74,7 @@ export function pathKey(path: string, platform = process.platform): string {
  */
 export async function planOutputs(
   names: readonly string[],
-  { output, force, json, open, ...options }: Omit<ResultOptions, 'wait'>,
+  { output, force = false, json, open, ...options }: Omit<ResultOptions, 'wait'>,
   sources: readonly string[] = [],
 ): Promise<string[]> {
   if (output !== undefined && isStdout(output)) {
@@ -86,26 +84,31 @@ export async function planOutputs(
   }
   const given = output ? await findTarget(output) : undefined;
   const { paths, folder } = outputPaths(names, output, given);
-  const files = paths.map((path) => [path, ...companionsOf(path, options)]);
-  // Created before the files are checked, but left only if they can be written.
-  const created = folder === undefined ? [] : await createFolder(folder);
-  try {
-    const sourceIds = await idsOf(sources);
-    const indexes = new Map<string, number>();
-    for (const [index, path] of files.flatMap((paths, index) => paths.map((path) => [index, path] as const))) {
-      const target = await requireOutput(path, { force, sourceIds });
-      const other = indexes.get(pathKey(target.path));
-      if (other !== undefined) {
-        const photos = `${nameOf(sources[other])} and ${nameOf(sources[index])}`;
-        const problem = `would both be written to ${shownName(path)}`;
-        throw new UsageError(`${photos} ${problem}. Use two commands with different -o`);
-      }
-      indexes.set(pathKey(target.path), index);
+  const files = paths.flatMap((path, index) => [path, ...companionsOf(path, options)].map((path) => ({ path, index })));
+  const sourceIds = new Set(await Promise.all(sources.filter(isFile).map(fileId)));
+  const indexes = new Map<string, number>();
+  const targets: Target[] = [];
+  for (const { path, index } of files) {
+    const target = await findTarget(path);
+    // Even with `force`, which is meant for older results.
+    if (target.kind === 'file' && sourceIds.has(await fileId(target.path))) {
+      throw new UsageError(`${shownName(path)} is the input itself. Choose another path`);
     }
-  } catch (error) {
-    await removeEmpty(created);
-    throw error;
+    const other = indexes.get(pathKey(target.path));
+    if (other !== undefined) {
+      const photos = `${nameOf(sources[other])} and ${nameOf(sources[index])}`;
+      const problem = `would both be written to ${shownName(path)}`;
+      throw new UsageError(`${photos} ${problem}. Use two commands with different -o`);
+    }
+    indexes.set(pathKey(target.path), index);
+    targets.push(target);
   }
+  if (folder !== undefined) {
+    await makeFolder(folder).catch((cause: unknown) => {
+      throw new UsageError(`Cannot create the folder ${folder}. Choose another path with -o`, { cause });
+    });
+  }
+  for (const [at, { path }] of files.entries()) await requireWritable(path, targets[at]!, force);
   return paths;
 }
 
@@ -115,29 +118,6 @@ export function companionsOf(path: string, texts: ModelOptionTexts = {}): string
   const format = formatOf(path);
   const name = basename(path, extname(path));
   return companionNames(name, format, readModelOptions(texts, format)).map((name) => join(dirname(path), name));
-}
-
-/**
- * Checks that a file can be written, before a job is created or a model converted.
- *
- * @throws {UsageError} if it exists without `force`, is one of the sources, or is not writable
- */
-export async function requireOutput(
-  path: string,
-  { force = false, sourceIds }: { force?: boolean | undefined; sourceIds: ReadonlySet<string> },
-): Promise<Target> {
-  const target = await findTarget(path);
-  // Even with `force`, which is meant for older results.
-  if (target.kind === 'file' && sourceIds.has((await fileId(target.path)) ?? '')) {
-    throw new UsageError(`${shownName(path)} is the input itself. Choose another path`);
-  }
-  await requireWritable(path, target, force);
-  return target;
-}
-
-export async function idsOf(sources: readonly string[]): Promise<ReadonlySet<string>> {
-  const ids = await Promise.all(sources.filter(isFile).map(fileId));
-  return new Set(ids.filter((id) => id !== undefined));
 }
 
 const nameOf = (source = '') => (isDataUri(source) ? 'A data URI' : shownName(source));
@@ -178,22 +158,4 @@ function outputPaths(names: readonly string[], output: string | undefined, given
   if (!isJpeg(names[0] ?? '')) formatOf(output);
   else if (given?.kind !== 'other') requireJpegName(output);
   return { paths: [output] };
-}
-
-/** Creates a folder and its missing parents. @returns the created folders, the deepest first */
-async function createFolder(folder: string): Promise<string[]> {
-  const missing: string[] = [];
-  for (let path = resolve(folder); !existsSync(path); path = dirname(path)) missing.push(path);
-  try {
-    await makeFolder(folder);
-  } catch (cause) {
-    await removeEmpty(missing);
-    throw new UsageError(`Cannot create the folder ${folder}. Choose another path with -o`, { cause });
-  }
-  return missing;
-}
-
-async function removeEmpty(folders: readonly string[]): Promise<void> {
-  // Ignores folders that do not exist or are not empty.
-  for (const folder of folders) await rmdir(folder).catch(() => {});
 }
