@@ -75,9 +75,8 @@ export function failureOf(error: unknown): Failure {
     return { exitCode: exitCode.failed, message: `Too many open files. ${advice}\n${error.message}` };
   }
   if (isExpected(error)) return { exitCode: exitCode.failed, message: error.message };
-  const remedy = databaseRemedy(error);
-  if (remedy !== undefined) {
-    return { exitCode: exitCode.failed, message: `Cannot use the database: ${errorMessage(error)}. ${remedy}` };
+  if (isStorageFailure(error)) {
+    return { exitCode: exitCode.failed, message: `Cannot use the database: ${errorMessage(error)}. ${storageAdvice}` };
   }
   const details = error instanceof Error ? (error.stack ?? error.message) : String(error);
   return { exitCode: exitCode.failed, message: `Unexpected error. This is a bug in gen3d:\n${details}` };
@@ -131,31 +130,15 @@ const explainedErrors: ReadonlySet<string> = new Set([
   'StorageUnavailableError',
 ]);
 
-const localDisk =
-  'SQLite does not work on most network and FUSE file systems. Put --data-dir on a local disk (--assets may stay where ' +
-  'they are), or use --database postgres://…';
+/** Failed statements that are not bugs, by the start of SQLite's code or by PostgreSQL's code `disk_full`. */
+const storageCodes = /^(SQLITE_(FULL|READONLY|CORRUPT|IOERR|PROTOCOL)|53100$)/;
+const storageAdvice =
+  'Check the disk with the database: its free space, its owner, and that it is local. If the database is damaged, restore a backup';
 
-/** Advice about failed statements that are not bugs, by the start of SQLite's or PostgreSQL's error code. */
-const databaseRemedies: Readonly<Record<string, string>> = {
-  SQLITE_FULL: 'Free some disk space, then try again',
-  SQLITE_READONLY:
-    'Check that this user owns the database files and their folder, and that the disk is not mounted read-only',
-  SQLITE_CORRUPT: 'The file is damaged. Restore a backup',
-  SQLITE_IOERR: localDisk,
-  SQLITE_PROTOCOL: localDisk,
-  // PostgreSQL's disk_full.
-  '53100': "Free some space on PostgreSQL's disk, then try again",
-};
-
-function databaseRemedy(error: unknown): string | undefined {
-  // The code may be that of the cause: a failed migration says which.
-  for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    const code = 'code' in cause ? String(cause.code) : '';
-    const remedy = Object.entries(databaseRemedies).find(([start]) => code.startsWith(start))?.[1];
-    if (remedy !== undefined) return remedy;
-  }
-  return undefined;
-}
+/** Whether the database could not store or read something. The code may be that of the cause, as of a migration. */
+const isStorageFailure = (error: unknown): boolean =>
+  error instanceof Error &&
+  (storageCodes.test('code' in error ? String(error.code) : '') || isStorageFailure(error.cause));
 
 /** Whether the error's message explains the failure, as those of the operating system do. Other errors are bugs. */
 const isExpected = (error: unknown): error is Error =>
