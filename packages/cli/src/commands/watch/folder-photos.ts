@@ -18,83 +18,47 @@ const listMs = 1_000;
 const listsWithoutFront = 10;
 
 /**
- * Yields the photos in a folder that have no model yet, and again whenever one of their files has changed. Ignores
- * subfolders and hidden files. Ends when the signal aborts, which is the normal way to stop.
+ * Yields the photos in a folder that have no model, and again whenever one of their files has changed, or their model
+ * was deleted. Ignores subfolders and hidden files. Ends when the signal aborts, which is the normal way to stop.
  *
- * A photo that is named after a side waits for its front. If it arrives after its front's job was created, a message
- * names it. Once the model is deleted, it is yielded with its front.
+ * A photo that is named after a side waits for its front.
  *
- * @param sent the photos of the last job of each front. Models that have no job here are added with all their photos.
  * @throws {Failed} if the folder is removed or replaced
  */
-export async function* settledPhotos(
-  folder: string,
-  inode: number,
-  sent: Map<string, PhotoSet>,
-  signal: AbortSignal,
-): AsyncGenerator<PhotoSet> {
-  const watched = new WatchedPhotos(sent);
+export async function* settledPhotos(folder: string, inode: number, signal: AbortSignal): AsyncGenerator<PhotoSet> {
+  // The states of the files of each front: in the last list, and when they were last yielded.
+  const seen = new Map<string, string>();
+  const yielded = new Map<string, string>();
+  const missingFronts = new Map<string, number>();
   while (!signal.aborted) {
     const names = await namesIn(folder, inode);
     const present = new Set(names);
     for (const photos of groupPhotos(names.filter(isPhoto).map((name) => join(folder, name)))) {
-      const model = basename(modelPath(photos.front));
-      if (present.has(model)) watched.nameLate(photos, model);
-      else if (photos.apart !== undefined) watched.nameApart(photos.front, photos.apart);
-      else if (await watched.hasSettled(photos)) yield photos;
+      const { front, apart } = photos;
+      if (present.has(basename(modelPath(front)))) yielded.delete(front);
+      else if (apart !== undefined) {
+        const lists = (missingFronts.get(front) ?? 0) + 1;
+        missingFronts.set(front, lists);
+        if (lists === listsWithoutFront) nameApart(front, apart);
+      } else {
+        const state = await stateOf(photos);
+        const isSettled = state !== undefined && state === seen.get(front);
+        seen.set(front, state ?? '');
+        if (!isSettled || state === yielded.get(front)) continue;
+        yielded.set(front, state);
+        yield photos;
+      }
     }
     await sleep(listMs, undefined, { signal }).catch(() => {});
   }
 }
 
-/** Remembers the photos in a folder from one list to the next. */
-class WatchedPhotos {
-  /** Photos that a message has named. */
-  readonly #named = new Set<string>();
-  readonly #sent: Map<string, PhotoSet>;
-  /** The states of the files of each front: in the last list, and when they were last yielded. */
-  readonly #seen = new Map<string, string>();
-  readonly #yielded = new Map<string, string>();
-  /** The number of lists in which a photo of a side had no front. */
-  readonly #apart = new Map<string, number>();
-
-  constructor(sent: Map<string, PhotoSet>) {
-    this.#sent = sent;
-  }
-
-  /** Names the photos of other sides that arrived after the job of a front that has a model. */
-  nameLate(photos: PhotoSet, model: string): void {
-    const { front } = photos;
-    const used = this.#sent.get(front) ?? photos;
-    this.#sent.set(front, used);
-    const late = photosOf(photos).filter((photo) => !photosOf(used).includes(photo));
-    for (const photo of late.filter((photo) => !this.#named.has(photo))) {
-      note(photo, `is not in ${shownName(model)}. Delete ${shownName(model)} to make it again with this photo`);
-      this.#named.add(photo);
-    }
-    if (late.length > 0) this.#yielded.delete(front);
-  }
-
-  /** Names a photo of a side whose front is still missing. */
-  nameApart(photo: string, problem: string): void {
-    const lists = (this.#apart.get(photo) ?? 0) + 1;
-    this.#apart.set(photo, lists);
-    const command = `gen3d create ${shellWord(photo)} --wait`;
-    if (lists === listsWithoutFront) note(photo, `${problem}. To make a model from this photo alone: ${command}`);
-  }
-
-  /** Whether the files are complete, and have changed since they were last yielded. */
-  async hasSettled(photos: PhotoSet): Promise<boolean> {
-    const { front } = photos;
-    const state = await stateOf(photos);
-    const hasSettled = state !== undefined && state === this.#seen.get(front) && state !== this.#yielded.get(front);
-    if (hasSettled) this.#yielded.set(front, state);
-    this.#seen.set(front, state ?? '');
-    return hasSettled;
-  }
+/** Names a photo of a side whose front is still missing. */
+function nameApart(photo: string, problem: string): void {
+  const command = `gen3d create ${shellWord(photo)} --wait`;
+  const advice = `${problem}. To make a model from this photo alone: ${command}`;
+  say(`${paint('yellow', '•')} ${shownName(basename(photo))}  ${advice}`);
 }
-
-const note = (photo: string, text: string) => say(`${paint('yellow', '•')} ${shownName(basename(photo))}  ${text}`);
 
 /** Lists the names in the folder. Returns none while it cannot be read. */
 async function namesIn(folder: string, inode: number): Promise<string[]> {

@@ -35,8 +35,6 @@ const concurrency = 4;
 export class PhotoQueue {
   /** Aborts when the command stops, or the server rejects the API key, which affects all photos. */
   readonly signal: AbortSignal;
-  /** The photos of the last job of each front. */
-  readonly sent = new Map<string, PhotoSet>();
   #rejectedKey: AuthenticationError | undefined;
   readonly #waiting = new Map<string, PhotoSet>();
   readonly #running = new Map<string, Promise<void>>();
@@ -131,7 +129,6 @@ export class PhotoQueue {
     );
     await planOutputs([model], {}, [photos.front]);
     const params = { ...files, idempotencyKey: await keyOf(files), label: name };
-    this.sent.set(photos.front, photos);
     const { job_id } = await this.#client.jobs.create(params, { signal });
     say(`${paint('dim', '•')} ${name}  job ${job_id}`);
     let isEarlier: boolean | undefined;
@@ -140,7 +137,8 @@ export class PhotoQueue {
     };
     const task = await this.#client.jobs.wait(job_id, { signal, onProgress });
     const written = await downloadModel(this.#client, task, model, { signal });
-    say(`${tick()} ${name}  ${bytes(written.bytes)}, ${duration(Date.now() - startedAt)}`);
+    const sides = viewSides.filter((side) => photos.views[side]).join(', ');
+    say(`${tick()} ${name}${sides && ` (${sides})`}  ${bytes(written.bytes)}, ${duration(Date.now() - startedAt)}`);
     // Its warnings are a courtesy.
     const job = await findJob(this.#client, job_id, signal).catch(() => undefined);
     for (const sentence of describeWarnings(job?.warnings ?? [])) say(`warning: ${name}: ${sentence}`);

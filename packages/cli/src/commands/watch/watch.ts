@@ -36,7 +36,7 @@ async function watch(folder: string, options: WatchOptions): Promise<void> {
     const queue = new PhotoQueue(client, options, signal);
     say(`Watching ${folder} (Ctrl-C to stop)`);
     try {
-      for await (const photos of settledPhotos(folder, found.ino, queue.sent, queue.signal)) queue.add(photos);
+      for await (const photos of settledPhotos(folder, found.ino, queue.signal)) queue.add(photos);
     } finally {
       const unfinished = await queue.stop();
       if (unfinished > 0) say(`${count(unfinished, 'photo')} unfinished. Run the same command to get the models`);
