@@ -10,6 +10,9 @@ import { SignInPage } from './pages/sign-in.js';
 import { WebhookPage } from './pages/webhook.js';
 import { SessionProvider } from './session.js';
 
+// Earlier versions kept copies of photos in the browser.
+indexedDB.deleteDatabase('gen3d');
+
 render(
   <LocationProvider scope={/^\/($|\?|dashboard)/}>
     <ErrorBoundary>

@@ -1,6 +1,7 @@
-import type { GalleryJob, GalleryPage } from '@gen3d/schema/dashboard';
+import type { GalleryJob } from '@gen3d/schema/dashboard';
 import { describe, expect, test } from 'vitest';
-import { merged } from './use-gallery.js';
+import type { Api } from './api.js';
+import { readJobs } from './use-gallery.js';
 
 const job = (task_id: string, change: Partial<GalleryJob> = {}): GalleryJob => ({
   task_id,
@@ -22,39 +23,31 @@ const job = (task_id: string, change: Partial<GalleryJob> = {}): GalleryJob => (
   ...change,
 });
 const counts = { in_progress: 1, done: 2, failed: 3 };
-const page = (ids: string, next_cursor?: string): GalleryPage => ({
-  jobs: ids.split('').map((id) => job(id)),
-  counts,
-  ...(next_cursor !== undefined && { next_cursor }),
-});
-const loaded = (ids: string, cursor?: string) => ({
-  query: 'q',
-  jobs: page(ids).jobs,
-  cursor,
-  counts: { in_progress: 0, done: 0, failed: 0 },
-});
-const idsOf = ({ jobs }: { jobs: readonly GalleryJob[] }) => jobs.map(({ task_id }) => task_id).join('');
 
-describe('the first jobs, read again,', () => {
-  test('keep the pages below them, and where these end', () => {
-    const state = merged(loaded('DCBA', 'after A'), page('DC', 'after C'), 'q');
-    expect([idsOf(state), state.cursor, state.counts]).toEqual(['DCBA', 'after A', counts]);
+/** Serves jobs in pages, and records the requests. */
+function apiWith(total: number) {
+  const jobs = Array.from({ length: total }, (_, index) => job(`job ${index}`));
+  const requests: string[] = [];
+  const get = async (path: string) => {
+    requests.push(path);
+    const parameters = new URLSearchParams(path.split('?')[1]);
+    const start = Number(parameters.get('cursor'));
+    const end = start + Number(parameters.get('limit'));
+    return { jobs: jobs.slice(start, end), counts, ...(end < total && { next_cursor: String(end) }) };
+  };
+  return { api: { get } as unknown as Pick<Api, 'get'>, jobs, requests };
+}
+
+describe('the jobs of the gallery', () => {
+  test('are read as far as they are shown, also beyond the first page', async () => {
+    const { api, jobs, requests } = apiWith(300);
+    expect(await readJobs(api, 'group=done', 150)).toEqual({ jobs: jobs.slice(0, 150), hasMore: true, counts });
+    expect(requests).toEqual(['/gallery?group=done&limit=100', '/gallery?group=done&limit=50&cursor=100']);
   });
 
-  test('begin with a new job, without repeating the one that it moves down', () => {
-    const state = merged(loaded('DCBA', 'after A'), page('ED', 'after D'), 'q');
-    expect([idsOf(state), state.cursor]).toEqual(['EDCBA', 'after A']);
-  });
-
-  test('replace everything if there are no others, if nothing was loaded, or if they share no job with what was', () => {
-    expect(idsOf(merged(loaded('DCBA', 'after A'), page('DC'), 'q'))).toBe('DC');
-    expect(idsOf(merged(undefined, page('DC', 'after C'), 'q'))).toBe('DC');
-    const state = merged(loaded('BA', 'after A'), page('DC', 'after C'), 'q');
-    expect([idsOf(state), state.cursor]).toEqual(['DC', 'after C']);
-  });
-
-  test('continue after themselves if no job is left below them', () => {
-    const state = merged(loaded('BA', 'after A'), page('BA', 'still after A'), 'q');
-    expect([idsOf(state), state.cursor]).toEqual(['BA', 'still after A']);
+  test('end where the list ends', async () => {
+    const { api, jobs, requests } = apiWith(110);
+    expect(await readJobs(api, '', 250)).toEqual({ jobs, hasMore: false, counts });
+    expect(requests).toHaveLength(2);
   });
 });

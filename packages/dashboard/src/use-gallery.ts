@@ -4,35 +4,34 @@ import { useCallback, useRef, useState } from 'preact/hooks';
 import type { Api } from './api.js';
 import { usePolling } from './polling.js';
 
-const pageSize = 24;
+/** How many jobs are shown at first, and more of them each time. */
+const step = 24;
 
-interface GalleryState {
-  /** These jobs match this query. */
-  query: string;
+interface LoadedJobs {
   jobs: readonly GalleryJob[];
-  cursor: string | undefined;
+  hasMore: boolean;
   counts: GalleryPage['counts'];
 }
 
 export const isOpen = ({ finished_at }: GalleryJob): boolean => finished_at === null;
 
-/** Puts the first jobs, which were just read, above the loaded ones that were not read again. */
-export function merged(
-  previous: GalleryState | undefined,
-  { jobs, next_cursor, counts }: GalleryPage,
-  query: string,
-): GalleryState {
-  const lastId = jobs.at(-1)?.task_id;
-  const end = previous?.jobs.findIndex(({ task_id }) => task_id === lastId) ?? -1;
-  if (!previous || next_cursor === undefined || end === -1) return { query, jobs, cursor: next_cursor, counts };
-  const read = new Set(jobs.map(({ task_id }) => task_id));
-  const below = previous.jobs.slice(end + 1).filter(({ task_id }) => !read.has(task_id));
-  return { query, jobs: [...jobs, ...below], cursor: below.length > 0 ? previous.cursor : next_cursor, counts };
+/** Reads the newest `count` jobs that match a query, page by page. */
+export async function readJobs(api: Pick<Api, 'get'>, query: string, count: number): Promise<LoadedJobs> {
+  const jobs: GalleryJob[] = [];
+  let page: GalleryPage | undefined;
+  do {
+    const parameters = new URLSearchParams(query);
+    parameters.set('limit', String(Math.min(limits.pageSize.max, count - jobs.length)));
+    if (page?.next_cursor !== undefined) parameters.set('cursor', page.next_cursor);
+    page = await api.get(`/gallery?${parameters}`, GalleryPage);
+    jobs.push(...page.jobs);
+  } while (page.next_cursor !== undefined && jobs.length < count);
+  return { jobs, hasMore: page.next_cursor !== undefined, counts: page.counts };
 }
 
 /**
- * Loads the jobs that match a query, page by page, and keeps the first 100 up to date. While another query loads, the
- * jobs of the previous one stay.
+ * Loads the newest jobs that match a query, more of them on request, and keeps them up to date. While another query
+ * loads, the jobs of the previous one stay.
  *
  * @param filters parameters of the route `/gallery` without `limit` and `cursor`
  * @param isBusy whether the page is about to create jobs
@@ -40,46 +39,30 @@ export function merged(
  */
 export function useGallery(api: Api, filters: URLSearchParams, isBusy: boolean, changeCount: number) {
   const query = filters.toString();
-  const [state, setState] = useState<GalleryState>();
-  const [problem, setProblem] = useState<string>();
-  const current = state?.query === query ? state : undefined;
+  const [loaded, setLoaded] = useState<LoadedJobs & { query: string }>();
+  const [wanted, setWanted] = useState({ query, count: step });
+  const count = wanted.query === query ? wanted.count : step;
+  const key = `${query} ${count} ${changeCount}`;
+  const latestKey = useRef(key);
+  latestKey.current = key;
 
-  const loadProblem = usePolling(async () => {
-    const limit = Math.min(limits.pageSize.max, Math.max(pageSize, current?.jobs.length ?? 0));
-    const page = await api.get(`/gallery?${query}&limit=${limit}`, GalleryPage);
-    setState((previous) => merged(previous?.query === query ? previous : undefined, page, query));
-    setProblem(undefined);
-    return (page.counts?.in_progress ?? 0) > 0 || isBusy;
-  }, `${query} ${changeCount}`);
+  const problem = usePolling(async () => {
+    const read = await readJobs(api, query, count);
+    // Otherwise, a late response would take the place of a newer one.
+    if (latestKey.current === key) setLoaded({ ...read, query });
+    return (read.counts?.in_progress ?? 0) > 0 || isBusy;
+  }, key);
 
-  const cursor = current?.cursor;
-  const isLoadingMore = useRef(false);
-  const loadMore = useCallback(async () => {
-    if (cursor === undefined || isLoadingMore.current) return;
-    isLoadingMore.current = true;
-    try {
-      const page = await api.get(`/gallery?${query}&limit=${pageSize}&${new URLSearchParams({ cursor })}`, GalleryPage);
-      // Polling may have replaced the list meanwhile.
-      setState((previous) => {
-        if (previous?.query !== query || previous.cursor !== cursor) return previous;
-        const known = new Set(previous.jobs.map(({ task_id }) => task_id));
-        const added = page.jobs.filter(({ task_id }) => !known.has(task_id));
-        return { ...previous, jobs: [...previous.jobs, ...added], cursor: page.next_cursor, counts: page.counts };
-      });
-    } catch (error) {
-      setProblem((error as Error).message);
-    } finally {
-      isLoadingMore.current = false;
-    }
-  }, [api, query, cursor]);
-
+  const isCurrent = loaded?.query === query;
+  const shown = isCurrent ? loaded.jobs.length : 0;
+  const loadMore = useCallback(() => setWanted({ query, count: shown + step }), [query, shown]);
   return {
-    jobs: state?.jobs,
-    counts: state?.counts,
+    jobs: loaded?.jobs,
+    counts: loaded?.counts,
     /** Whether `jobs` are those of the query, not of the previous one. */
-    isCurrent: current !== undefined,
-    hasMore: cursor !== undefined,
+    isCurrent,
+    hasMore: isCurrent && loaded.hasMore,
     loadMore,
-    problem: loadProblem ?? problem,
+    problem,
   };
 }

@@ -117,7 +117,7 @@ export function GalleryPage() {
   const moreButton = useRef<HTMLButtonElement>(null);
   useEffect(() => {
     if (!moreButton.current) return;
-    const observer = new IntersectionObserver(([entry]) => entry?.isIntersecting && void loadMore(), {
+    const observer = new IntersectionObserver(([entry]) => entry?.isIntersecting && loadMore(), {
       rootMargin: '600px',
     });
     observer.observe(moreButton.current);
@@ -206,7 +206,7 @@ export function GalleryPage() {
       </ul>
       {gallery.hasMore && (
         <p class="row center">
-          <button type="button" ref={moreButton} onClick={() => void loadMore()}>
+          <button type="button" ref={moreButton} onClick={loadMore}>
             Show more
           </button>
         </p>
