@@ -52,7 +52,7 @@ describe('create --wait', () => {
     expect(await gen3d(['create', '-'], { input: heic })).toMatchObject({ code: 0, stderr: '' });
     const { code, stdout, stderr } = await gen3d(['create', 'damaged.heic']);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-    expect(stderr).toMatch(/damaged\.heic is a HEIC photo that cannot be decoded here\. .*save it as PNG, JPEG/);
+    expect(stderr).toMatch(/damaged\.heic is a HEIC photo, and cannot be converted here: .* Send a PNG, JPEG or WebP/);
   });
 
   test('writes several models into a folder, despite a failed photo', async () => {

@@ -1,14 +1,14 @@
 import { type FileType, limits } from '@gen3d/schema/rules';
-import { heicToTiff, loadLibheif } from './heic.js';
+import { decodeHeic } from './heic.js';
 import { readBlob } from './realms.js';
-import { loadSharp, requireSharp, type Sharp } from './sharp.js';
+import { loadSharp, type Sharp } from './sharp.js';
 
 /** The server scales photos down to this many pixels a side, so sending more does not change the model. */
 const maxUsefulSide = 2_048;
 
 /**
  * Tried in this order. The first three have no visible effect on the model, and make an image of `maxUsefulSide` fit
- * into a request. The others are for proxies with a lower limit.
+ * into a request. The others are for several photos in one request.
  */
 const qualities = [0.95, 0.88, 0.78, 0.6, 0.4];
 
@@ -24,23 +24,21 @@ interface FitOptions {
   readonly maxBytes?: number | undefined;
   /** Decodes an image in browsers. It applies the orientation and the color profile. */
   readonly decode?: ((image: Blob) => Promise<Bitmap>) | undefined;
+  /** Used instead of a canvas and of the installed package. */
+  readonly sharp?: Sharp | undefined;
 }
-type Fit = (image: Blob, options: FitOptions) => Promise<Blob | undefined>;
 
 /**
- * Finds a function that scales and converts images on this platform: with a canvas in browsers, with sharp elsewhere.
- * The function returns an upright sRGB image of at most `maxBytes` (4 MiB), as JPEG, or as WebP if it may be
- * transparent. It returns undefined if the image fits at no quality, and rejects if it cannot decode the image.
+ * Scales and converts an image: with a canvas in browsers, with sharp elsewhere. Returns an upright sRGB image of at
+ * most `maxBytes` (4 MiB), as JPEG, or as WebP if it may be transparent.
  *
- * @param givenSharp used instead of the installed package and of a canvas
- * @returns undefined without a canvas, if sharp is not installed
- * @throws {PackageLoadError} without a canvas, if sharp is installed but cannot be loaded
- * @throws {InvalidRequestError} if sharp is not the function that the package exports
+ * @throws {Error} that says why this platform cannot do it
  */
-export async function imageFitter(givenSharp?: Sharp): Promise<Fit | undefined> {
-  if (!givenSharp && typeof OffscreenCanvas === 'function') return fitWithCanvas;
-  const sharp = requireSharp(givenSharp ?? (await loadSharp()));
-  return sharp && ((image, options) => fitWithSharp(sharp, image, options));
+export async function fitImage(image: Blob, options: FitOptions): Promise<Blob> {
+  const withCanvas = !options.sharp && typeof OffscreenCanvas === 'function';
+  const fitted = await (withCanvas ? fitWithCanvas : fitWithSharp)(image, options);
+  if (fitted) return fitted;
+  throw new Error('it is too large at every quality');
 }
 
 async function firstThatFits(
@@ -73,18 +71,17 @@ async function fitWithCanvas(
 }
 
 async function fitWithSharp(
-  sharp: Sharp,
   image: Blob,
-  { type, maxSide = maxUsefulSide, maxBytes }: FitOptions,
+  { type, maxSide = maxUsefulSide, maxBytes, sharp: given }: FitOptions,
 ): Promise<Blob | undefined> {
+  const sharp = given ?? (await loadSharp());
   const bytes = await readBlob(image);
   // npm's sharp cannot decode HEIC.
-  const libheif = type === 'heic' ? await loadLibheif() : undefined;
-  const decodable = libheif ? await heicToTiff(libheif, bytes) : bytes;
+  const { data, ...layout } = type === 'heic' ? await decodeHeic(bytes) : { data: bytes };
   // 'error' accepts the harmless deviations in the JPEGs of some cameras.
-  const source = sharp(decodable, { failOn: 'error', page: type === 'tiff' ? await largestPage(sharp, bytes) : 0 });
+  const source = sharp(data, { failOn: 'error', ...layout });
   const { hasAlpha = false, depth } = await source.metadata();
-  if (depth === 'float' || depth === 'double') throw new FloatingPointError();
+  if (depth === 'float' || depth === 'double') throw new Error('its pixels are floating-point numbers');
   // Without an angle, `rotate` applies the orientation. The output is sRGB by default.
   const size = { width: maxSide, height: maxSide, fit: 'inside', withoutEnlargement: true } as const;
   const scaled = source.rotate().resize(size);
@@ -94,23 +91,4 @@ async function fitWithSharp(
     const bytes = new Uint8Array(await encoder.toBuffer());
     return new Blob([bytes], { type: hasAlpha ? 'image/webp' : 'image/jpeg' });
   }, maxBytes);
-}
-
-/** The pixels of an image are floating-point numbers, of which it is not known which one is white. */
-export class FloatingPointError extends Error {
-  override readonly name = 'FloatingPointError';
-}
-
-/** More pages are a document, of which the first ones are enough. */
-const maxPages = 16;
-
-/** Finds the photo among the pages of a TIFF. The first one may be its thumbnail. */
-async function largestPage(sharp: Sharp, bytes: Uint8Array): Promise<number> {
-  const { pages = 1 } = await sharp(bytes, { failOn: 'error', page: 0 }).metadata();
-  let largest = { page: 0, pixels: 0 };
-  for (let page = 0; page < Math.min(pages, maxPages); page++) {
-    const { width, height } = await sharp(bytes, { failOn: 'error', page }).metadata();
-    if (width * height > largest.pixels) largest = { page, pixels: width * height };
-  }
-  return largest.page;
 }

@@ -1,4 +1,5 @@
 import { loadPackage } from './optional-package.js';
+import type { RawPixels } from './sharp.js';
 
 interface Failure {
   readonly code: unknown;
@@ -12,8 +13,11 @@ interface Decoded {
 type Context = { readonly context: unique symbol };
 type Handle = { readonly handle: unique symbol };
 
-/** Declares the functions of libheif that are used here. */
-export interface Libheif {
+/**
+ * Declares the functions of libheif that are used here. Its class `HeifDecoder` is shorter, but prints failures to
+ * stdout.
+ */
+interface Libheif {
   readonly heif_error_code: { readonly heif_error_Ok: unknown };
   readonly heif_colorspace: { readonly heif_colorspace_RGB: unknown };
   readonly heif_chroma: {
@@ -35,15 +39,14 @@ export interface Libheif {
   heif_image_handle_release(handle: Handle): void;
 }
 
-/** Loads libheif, if it is installed. It is under the LGPL, so it stays a separate package that users can replace. */
-export const loadLibheif = (): Promise<Libheif | undefined> => loadPackage<Libheif>('libheif-js/wasm-bundle.js');
-
 /**
- * Converts a HEIC or HEIF photo to an upright TIFF, with the photo's transparency and color profile.
+ * Decodes a HEIC or HEIF photo to upright sRGB pixels, with its transparency. libheif is under the LGPL, so it stays a
+ * separate package that users can replace.
  *
  * @throws {Error} with libheif's message, if the photo cannot be decoded
  */
-export async function heicToTiff(libheif: Libheif, heic: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer>> {
+export async function decodeHeic(heic: Uint8Array): Promise<{ data: Uint8Array; raw: RawPixels }> {
+  const libheif = await loadPackage<Libheif>('libheif-js/wasm-bundle.js', 'npm install libheif-js');
   const context = libheif.heif_context_alloc();
   try {
     const read = libheif.heif_context_read_from_memory(context, heic);
@@ -59,9 +62,13 @@ export async function heicToTiff(libheif: Libheif, heic: Uint8Array<ArrayBuffer>
       if ('message' in decoded) throw new Error(decoded.message);
       const [pixels] = decoded.channels;
       if (pixels === undefined) throw new Error('The photo has no pixels');
-      const tiff = tiffOf({ ...pixels, channels, profile: colorProfileOf(heic) });
+      const { width, height, stride } = pixels;
+      const rowBytes = width * channels;
+      const data = new Uint8Array(rowBytes * height);
+      for (let y = 0; y < height; y++) data.set(pixels.data.subarray(y * stride, y * stride + rowBytes), y * rowBytes);
       libheif.heif_image_release(decoded.image);
-      return tiff;
+      if (isDisplayP3(heic)) convertDisplayP3(data, channels);
+      return { data, raw: { width, height, channels } };
     } finally {
       libheif.heif_image_handle_release(handle);
     }
@@ -70,62 +77,28 @@ export async function heicToTiff(libheif: Libheif, heic: Uint8Array<ArrayBuffer>
   }
 }
 
-const latin1 = (bytes: Uint8Array) => new TextDecoder('latin1').decode(bytes);
-
-/** Returns the ICC profile in the container's `colr` box, such as Display P3. libheif does not apply it. */
-function colorProfileOf(heic: Uint8Array): Uint8Array {
-  const text = latin1(heic);
-  for (const type of ['colrprof', 'colrrICC']) {
-    const at = text.indexOf(type);
-    if (at < 4) continue;
-    const boxSize = new DataView(heic.buffer, heic.byteOffset).getUint32(at - 4);
-    const profile = heic.subarray(at + 8, at - 4 + boxSize);
-    if (latin1(profile.subarray(36, 40)) === 'acsp') return profile;
-  }
-  return new Uint8Array();
+/** Whether the color profile in the container is Display P3, which iPhones use. Its name is UTF-16. */
+function isDisplayP3(heic: Uint8Array): boolean {
+  const header = new TextDecoder('latin1').decode(heic.subarray(0, 2 ** 16));
+  const at = header.indexOf('colrprof');
+  return at >= 0 && header.slice(at, at + 2 ** 12).includes('P\0' + '3');
 }
 
-interface Pixels {
-  readonly width: number;
-  readonly height: number;
-  readonly channels: 3 | 4;
-  readonly stride: number;
-  readonly data: Uint8Array;
-  /** Empty if there is none. */
-  readonly profile: Uint8Array;
-}
-
-/** Writes an uncompressed TIFF, the simplest format with a color profile. @see TIFF 6.0, section 2 */
-function tiffOf({ width, height, channels, stride, data, profile }: Pixels): Uint8Array<ArrayBuffer> {
-  const [short, long, undefinedType] = [3, 4, 7];
-  const bitsAt = 200; // after the directory
-  const profileAt = bitsAt + 8;
-  const pixelsAt = profileAt + profile.length;
-  const rowBytes = width * channels;
-  const fields = [
-    [256, long, 1, width],
-    [257, long, 1, height],
-    [258, short, channels, bitsAt],
-    [259, short, 1, 1], // not compressed
-    [262, short, 1, 2], // RGB
-    [273, long, 1, pixelsAt],
-    [277, short, 1, channels],
-    [278, long, 1, height], // in one strip
-    [279, long, 1, rowBytes * height],
-    ...(channels === 4 ? [[338, short, 1, 2]] : []), // alpha, not premultiplied
-    ...(profile.length > 0 ? [[34_675, undefinedType, profile.length, profileAt]] : []),
-  ] as [tag: number, type: number, count: number, value: number][];
-  const tiff = new Uint8Array(pixelsAt + rowBytes * height);
-  tiff.set([0x49, 0x49, 42, 0, 8, 0, 0, 0, fields.length, 0]);
-  const view = new DataView(tiff.buffer);
-  fields.forEach(([tag, type, count, value], index) => {
-    view.setUint16(10 + 12 * index, tag, true);
-    view.setUint16(12 + 12 * index, type, true);
-    view.setUint32(14 + 12 * index, count, true);
-    view.setUint32(18 + 12 * index, value, true);
+/** Converts the colors to sRGB in place. Display P3 has the curve of sRGB, and wider primaries. @see CSS Color 4 */
+function convertDisplayP3(data: Uint8Array, channels: number): void {
+  const linear = Float32Array.from({ length: 256 }, (_, value) => {
+    const share = value / 255;
+    return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
   });
-  tiff.set([8, 0, 8, 0, 8, 0, 8, 0], bitsAt);
-  tiff.set(profile, profileAt);
-  for (let y = 0; y < height; y++) tiff.set(data.subarray(y * stride, y * stride + rowBytes), pixelsAt + y * rowBytes);
-  return tiff;
+  const encoded = Uint8Array.from({ length: 4_097 }, (_, value) => {
+    const share = value / 4_096;
+    return Math.round(255 * (share <= 0.0031308 ? 12.92 * share : 1.055 * share ** (1 / 2.4) - 0.055));
+  });
+  const encode = (share: number) => encoded[Math.round(4_096 * Math.min(1, Math.max(0, share)))]!;
+  for (let i = 0; i < data.length; i += channels) {
+    const [red, green, blue] = [linear[data[i]!]!, linear[data[i + 1]!]!, linear[data[i + 2]!]!];
+    data[i] = encode(1.22494 * red - 0.22494 * green);
+    data[i + 1] = encode(-0.04206 * red + 1.04206 * green);
+    data[i + 2] = encode(-0.01964 * red - 0.07864 * green + 1.09827 * blue);
+  }
 }

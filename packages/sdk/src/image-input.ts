@@ -5,15 +5,14 @@ import {
   isPhotoType,
   labelOfUrl,
   limits,
+  oneLine,
   photoFormatChoice,
   sniffFileType,
 } from '@gen3d/schema/rules';
 import { chunksOf, readAll } from './byte-stream.js';
 import { fileSystem } from './environment.js';
 import { InvalidRequestError } from './errors.js';
-import { type Bitmap, FloatingPointError, imageFitter, maxSourceBytes } from './fit-image.js';
-import { loadLibheif } from './heic.js';
-import { PackageLoadError } from './optional-package.js';
+import { type Bitmap, fitImage, maxSourceBytes } from './fit-image.js';
 import { bytesIn, codeOf, isBlob, isUrl, isWebStream, messageOf, readBlob, tagOf } from './realms.js';
 import type { Sharp } from './sharp.js';
 
@@ -45,16 +44,12 @@ export async function readImage(image: ImageInput, sharp?: Sharp): Promise<strin
   const inline = (image: Blob | Uint8Array<ArrayBuffer>, name?: string) =>
     prepareImage(isBlob(image) ? image : new Blob([image]), { name, sharp });
   const inlineStream = async (chunks: AsyncIterable<Uint8Array>) =>
-    inline(await readAll(chunks, maxSourceBytes, (size) => sizeProblem('The image', size)));
+    inline(await readAll(chunks, maxSourceBytes, (size) => tooLarge('The image', size)));
   const inlineFile = async (path: string | URL) => inline(await readFile(path), String(path));
   if (isUrl(image)) return image.protocol === 'file:' ? inlineFile(image) : remote(image.href);
-  if (image === '') throw invalid('image is an empty string. Pass a path, an http(s) URL or a data URI');
-  if (typeof image === 'string') {
+  if (typeof image === 'string' && image !== '') {
     if (/^data:/i.test(image)) return inline(bytesOfDataUri(image));
-    if (/^file:\/\//i.test(image)) {
-      if (!URL.canParse(image)) throw invalid(`${image} is not a valid file URL. Pass the path of the file`);
-      return inlineFile(new URL(image));
-    }
+    if (/^file:\/\//i.test(image) && URL.canParse(image)) return inlineFile(new URL(image));
     return /^[a-z][a-z0-9+.-]*:\/\//i.test(image) ? remote(image) : inlineFile(image);
   }
   if (isBlob(image)) return inline(image);
@@ -62,7 +57,7 @@ export async function readImage(image: ImageInput, sharp?: Sharp): Promise<strin
   if (bytes) return inline(bytes);
   if (isWebStream(image)) return inlineStream(chunksOf(image));
   if (typeof image === 'object' && image !== null && Symbol.asyncIterator in image) return inlineStream(image);
-  const problem = image === undefined ? 'missing' : `of type ${tagOf(image)}`;
+  const problem = image === undefined || image === '' ? 'missing' : `of type ${tagOf(image)}`;
   throw invalid(
     `image is ${problem}. Pass a path, an http(s) URL, a data URI, bytes, a Blob or a stream of bytes, ` +
       "as in jobs.create({ image: 'mug.jpg' })",
@@ -113,61 +108,30 @@ export async function prepareImage(image: Blob, options: PrepareImageOptions = {
   if (!isBlob(image))
     throw invalid('prepareImage takes a Blob or a File. `jobs.create` and `generate` also take paths');
   const { name = nameIn(image) ?? 'The image', maxSide, decode, sharp } = options;
-  requireReadable(name, image.size);
+  if (image.size > maxSourceBytes) throw tooLarge(name, image.size);
   if (image.size === 0) throw invalid(`${name} is empty`);
   const bytes = await readBlob(image);
-  // A Blob of this realm, which only such a realm's functions accept.
-  const source = new Blob([bytes], { type: image.type });
   const type = sniffFileType(bytes);
   const mediaType = inlineImageTypes.find((one) => one === `image/${type}`);
-  const isSmall = mediaType !== undefined && source.size <= limits.inlineImageBytes;
-  const found = isSmall ? imageSize(bytes) : undefined;
-  const pixels = found ? found.width * found.height : 0;
-  const asItIs = () => (source.type === mediaType ? source : source.slice(0, source.size, mediaType));
-  if (isSmall && pixels <= maxQuickPixels && maxSide === undefined) return asItIs();
-
-  const size = isSmall ? `${Math.round(pixels / 1e6)} megapixels` : tooLarge(source.size);
+  // A Blob of this realm, which only such a realm's functions accept.
+  const source = new Blob([bytes], { type: mediaType ?? image.type });
+  const isSmall = mediaType !== undefined && bytes.length <= limits.inlineImageBytes;
+  const { width = 0, height = 0 } = (isSmall && imageSize(bytes)) || {};
+  const pixels = width * height;
+  const mayStay = isSmall && maxSide === undefined;
+  if (mayStay && pixels <= maxQuickPixels) return source;
+  const size = isSmall ? `${Math.round(pixels / 1e6)} megapixels` : describeSize(bytes.length);
   const problem = `${name} is ${mediaType ? size : describeFileType(type)}`;
   if (!isPhotoType(type)) throw invalid(`${problem}. Send a ${photoFormatChoice}`);
-  const isHeic = type === 'heic' && !decode;
   try {
-    const fit = await imageFitter(sharp);
-    if (!fit) throw invalid(`${problem}. ${isHeic ? heicRemedy() : withoutFitter(!mediaType)}`);
-    const fitted = await fit(source, { type, maxSide, decode });
-    if (!fitted) throw invalid(`${problem}, and cannot be made smaller here. Make the image smaller`);
-    return fitted;
+    return await fitImage(source, { type, maxSide, decode, sharp });
   } catch (cause) {
     // The server decodes it too, but needs more time.
-    if (isSmall && pixels <= maxPixels && maxSide === undefined) return asItIs();
-    if (cause instanceof InvalidRequestError) throw cause;
-    const isKnown = mediaType !== undefined;
-    throw invalid(await conversionProblem(cause, { name, problem, pixels, isHeic, isKnown }), { cause });
+    if (mayStay && pixels <= maxPixels) return source;
+    const reason = oneLine(messageOf(cause)).replace(/\.$/, '');
+    const remedy = 'Send a PNG, JPEG or WebP of at most 4 MiB and 32 megapixels';
+    throw invalid(`${problem}, and cannot be converted here: ${reason}. ${remedy}`, { cause });
   }
-}
-
-interface UnfitImage {
-  readonly name: string;
-  /** The start of the sentence: what the image is. */
-  readonly problem: string;
-  readonly pixels: number;
-  readonly isHeic: boolean;
-  readonly isKnown: boolean;
-}
-
-async function conversionProblem(
-  cause: unknown,
-  { name, problem, pixels, isHeic, isKnown }: UnfitImage,
-): Promise<string> {
-  if (cause instanceof PackageLoadError) {
-    const remedy = cause.message.startsWith('sharp') ? ', or pass it: new Gen3d({ sharp })' : '';
-    return `${problem}. ${cause.message}. Install it for this platform${remedy}`;
-  }
-  if (cause instanceof FloatingPointError)
-    return `${problem} whose pixels are floating-point numbers. Save it as PNG, JPEG or WebP`;
-  if (isHeic && !(await loadLibheif())) return `${problem}, which cannot be decoded here. ${heicRemedy()}`;
-  if (pixels > maxPixels) return `${problem}, which could not be scaled down here. Make the image smaller`;
-  const cannotDecode = isKnown ? `${name} cannot be decoded` : `${problem} that cannot be decoded here`;
-  return `${cannotDecode}. Check that the file is complete, or save it as PNG, JPEG or WebP`;
 }
 
 /** The server decodes an image of more pixels only when it has much memory to spare. */
@@ -175,62 +139,26 @@ const maxQuickPixels = 32e6;
 /** The server refuses an image of more pixels. */
 const maxPixels = 100e6;
 
-/** Makes a PNG, JPEG or WebP smaller. Undefined if that is not possible here. */
-export async function fitImage(image: Blob, maxBytes: number, sharp?: Sharp): Promise<Blob | undefined> {
-  try {
-    const fit = await imageFitter(sharp);
-    return await fit?.(image, { type: image.type === 'image/jpeg' ? 'jpeg' : undefined, maxBytes });
-  } catch {
-    return undefined;
-  }
-}
+const describeSize = (bytes: number) =>
+  `${(bytes / 1024 ** 2).toFixed(1)} MiB, more than the 4 MiB that fit in a request`;
 
-const accepted = 'Send a PNG, JPEG or WebP';
-
-const mebibytes = (size: number) => `${(size / 1024 ** 2).toFixed(1)} MiB`;
-
-const tooLarge = (size: number) => `${mebibytes(size)}, more than the 4 MiB that fit in a request`;
-
-const heicRemedy = () =>
-  `Convert it to JPEG first${fileSystem() ? ', or install sharp and libheif-js (npm install sharp libheif-js)' : ''}`;
-
-/** Says what to do on a platform that cannot convert images. */
-function withoutFitter(isOtherFormat: boolean): string {
-  const remedy = isOtherFormat ? accepted : 'Pass its http(s) URL (up to 25 MiB), or make the image smaller';
-  // sharp needs a file system.
-  return fileSystem()
-    ? `${remedy}, or install sharp (npm install sharp) to convert it. In a bundle, pass it: new Gen3d({ sharp })`
-    : remedy;
-}
-
-const sizeProblem = (name: string, size: number) => invalid(`${name} is ${tooLarge(size)}. Make the image smaller`);
-
-/** Checks the size before reading, to avoid loading a video only to reject it. */
-function requireReadable(name: string, size: number): void {
-  if (size > maxSourceBytes) throw sizeProblem(name, size);
-}
+const tooLarge = (name: string, bytes: number) => invalid(`${name} is ${describeSize(bytes)}. Make the image smaller`);
 
 function remote(url: string): string {
   if (/^https?:/i.test(url) && URL.canParse(url)) return url;
-  throw invalid(`${url} is not an http(s) URL`);
+  throw invalid(`${url} is not a valid http(s) or file URL`);
 }
 
-/** Returns the bytes of a data URI, whatever media type it has. White space and base64url are accepted. */
+/** Returns the bytes of a base64 data URI, whatever media type it has. */
 function bytesOfDataUri(uri: string): Uint8Array<ArrayBuffer> {
-  const comma = uri.indexOf(',');
-  if (!/;\s*base64$/i.test(uri.slice(0, comma))) {
-    throw invalid('The data URI of the image is not base64. Pass its bytes, or data:image/jpeg;base64,…');
-  }
-  const base64 = uri
-    .slice(comma + 1)
-    .replace(/-/g, '+')
-    .replace(/_/g, '/');
-  requireReadable('The image', base64.length * 0.75);
+  // Otherwise a character that is not base64.
+  const [, base64 = '?'] = /^[^,]*;\s*base64,(.*)$/is.exec(uri) ?? [];
   try {
     const text = atob(base64);
     return Uint8Array.from({ length: text.length }, (_, index) => text.charCodeAt(index));
   } catch (cause) {
-    throw invalid('The data URI of the image has characters that are not base64, or is not complete', { cause });
+    const remedy = 'Pass its bytes, or a complete data:image/jpeg;base64,…';
+    throw invalid(`The data URI of the image is not base64. ${remedy}`, { cause });
   }
 }
 
@@ -245,18 +173,14 @@ async function readFile(path: string | URL): Promise<Uint8Array<ArrayBuffer>> {
   try {
     const file = await files.stat(path);
     if (!file.isFile()) throw invalid(`${name} is not a file`);
-    requireReadable(name, file.size);
+    // Checked before reading, to avoid loading a video only to reject it.
+    if (file.size > maxSourceBytes) throw tooLarge(name, file.size);
     return bytesIn(await files.readFile(path))!;
-  } catch (error) {
-    throw error instanceof InvalidRequestError ? error : invalid(readErrorMessage(name, error), { cause: error });
+  } catch (cause) {
+    if (cause instanceof InvalidRequestError) throw cause;
+    const problem = codeOf(cause) === 'ENOENT' ? 'does not exist' : `cannot be read: ${messageOf(cause)}`;
+    throw invalid(`${name} ${problem}`, { cause });
   }
-}
-
-function readErrorMessage(name: string, error: unknown): string {
-  const code = codeOf(error);
-  if (code === 'ENOENT') return `${name} does not exist`;
-  if (code === 'EACCES' || code === 'EPERM') return `${name} cannot be read. Check its permissions`;
-  return `${name} cannot be read: ${messageOf(error)}`;
 }
 
 // A call's arguments are limited by the stack; 32 Ki of them fit everywhere. A multiple of 3 makes the pieces joinable.

@@ -15,10 +15,10 @@ import {
 } from '@gen3d/schema/rules';
 import { type RequestOptions, withDeadline } from './deadline.js';
 import { retryAfterMs } from './error-response.js';
-import { Gen3dError, InvalidRequestError, isTemporary, RequestTimeoutError } from './errors.js';
+import { InvalidRequestError, isTemporary, RequestTimeoutError } from './errors.js';
 import { readEvents } from './event-stream.js';
 import { type ImageInput, labelOf } from './image-input.js';
-import { inputOf, type JobInput, photosForProxy, readPhotos, type Views } from './photos.js';
+import { inputOf, type JobInput, readPhotos, type Views } from './photos.js';
 import type { Sharp } from './sharp.js';
 import { isAnything, type Transport } from './transport.js';
 import { type WaitOptions, waitForJob } from './wait.js';
@@ -85,8 +85,8 @@ export class Jobs {
   /**
    * Creates a job for a photo. To get the model, call `wait` or receive webhooks.
    *
-   * All retries send the same idempotency key, so a lost response never creates a second job. If a proxy refuses the
-   * image as too large, a smaller JPEG is sent.
+   * All retries send the same idempotency key, so a lost response never creates a second job. A proxy in front of the
+   * server must accept requests of 8 MiB (in nginx: `client_max_body_size 8m`).
    * @throws {InvalidRequestError} before sending anything, if the image cannot be read or is too large
    * @throws {InsufficientBalanceError} if the balance is below the minimum
    * @throws {RequestTimeoutError} if `timeoutMs` elapses. The job may exist: to be able to repeat the call without
@@ -99,22 +99,10 @@ export class Jobs {
     const timeoutError = (timeoutMs: number) => new RequestTimeoutError(request, timeoutMs);
     return withDeadline(options, timeoutError, async (signal) => {
       const photos = await readPhotos(params?.image, params?.views, this.#sharp);
-      const withKey = { idempotencyKey: newIdempotencyKey(), ...withoutUndefined(params) };
-      const send = async (input: JobInput) => {
-        const content = jobRequest(withKey, input);
-        return (await this.#transport.call('post', 'jobs', isCreatedJob, { ...content, signal, repeatable: true }))
-          .body;
-      };
-      try {
-        // The result for the public test key does not depend on the photos, so the start of large ones is enough.
-        return await send(await inputOf(photos, this.#transport.isTestKey ? testKeyImageBytes : undefined));
-      } catch (error) {
-        const isRefusedByProxy =
-          error instanceof Gen3dError && error.status === 413 && error.code === 'invalid_response';
-        const smaller = isRefusedByProxy ? await photosForProxy(photos, this.#sharp) : undefined;
-        if (!smaller) throw error;
-        return send(await inputOf(smaller));
-      }
+      // The result for the public test key does not depend on the photos, so the start of large ones is enough.
+      const input = await inputOf(photos, this.#transport.isTestKey ? testKeyImageBytes : undefined);
+      const call = { ...jobRequest(params, input), signal, repeatable: true };
+      return (await this.#transport.call('post', 'jobs', isCreatedJob, call)).body;
     });
   }
 

@@ -1,8 +1,8 @@
 import { limits, type ViewSide, viewSides } from '@gen3d/schema/rules';
-import { fileSystem } from './environment.js';
 import { InvalidRequestError } from './errors.js';
-import { dataUriOf, fitImage, type ImageInput, invalid, readImage } from './image-input.js';
-import { isBlob } from './realms.js';
+import { fitImage } from './fit-image.js';
+import { dataUriOf, type ImageInput, invalid, readImage } from './image-input.js';
+import { isBlob, messageOf } from './realms.js';
 import type { Sharp } from './sharp.js';
 
 /** Photos of other sides of the object. Left is where the photographer of the front finds it. */
@@ -20,9 +20,6 @@ interface Photo {
 
 /** So many bytes of images fit into a request, as base64 and with the other fields, which may be long URLs. */
 const maxTogether = (limits.bodyBytes - 64 * 1024) * 0.75;
-
-/** So many fit where a proxy has nginx's limit of 1 MiB. */
-const maxProxied = 760_000;
 
 /**
  * Reads the photos of one object, so that they fit into a request together.
@@ -43,15 +40,13 @@ export async function readPhotos(front: ImageInput, views: Views = {}, sharp?: S
     }
   }
   if (bytesOf(photos) <= maxTogether) return photos;
-  const fitted = await fitTogether(photos, maxTogether, sharp);
-  if (fitted) return fitted;
-  const remedy = fileSystem() ? ', or install sharp (npm install sharp)' : '';
-  throw invalid(`The ${photos.length} photos do not fit into a request together. Make them smaller${remedy}`);
+  try {
+    return await fitTogether(photos, sharp);
+  } catch (cause) {
+    const problem = `The ${photos.length} photos do not fit into a request together`;
+    throw invalid(`${problem}, and cannot be made smaller here: ${messageOf(cause)}`, { cause });
+  }
 }
-
-/** Makes photos small enough for a proxy with nginx's limit. Undefined if they already are, or cannot be made so. */
-export const photosForProxy = async (photos: readonly Photo[], sharp?: Sharp): Promise<readonly Photo[] | undefined> =>
-  bytesOf(photos) > maxProxied ? fitTogether(photos, maxProxied, sharp) : undefined;
 
 /** Returns the `input` of a request. @param maxBytes sends only the start of larger images */
 export async function inputOf(photos: readonly Photo[], maxBytes = Number.POSITIVE_INFINITY): Promise<JobInput> {
@@ -71,18 +66,16 @@ export interface JobInput {
 const bytesOf = (photos: readonly Photo[]) =>
   photos.reduce((sum, { image }) => sum + (isBlob(image) ? image.size : 0), 0);
 
-/** Gives each photo an equal share. Undefined if one cannot be made small enough. */
-async function fitTogether(
-  photos: readonly Photo[],
-  maxBytes: number,
-  sharp: Sharp | undefined,
-): Promise<readonly Photo[] | undefined> {
-  const share = maxBytes / photos.filter(({ image }) => isBlob(image)).length;
+/** Gives each photo an equal share. */
+async function fitTogether(photos: readonly Photo[], sharp: Sharp | undefined): Promise<readonly Photo[]> {
+  const maxBytes = maxTogether / photos.filter(({ image }) => isBlob(image)).length;
   const fitted: Photo[] = [];
   for (const { side, image } of photos) {
-    const smaller = isBlob(image) && image.size > share ? await fitImage(image, share, sharp) : image;
-    if (smaller === undefined) return undefined;
-    fitted.push({ side, image: smaller });
+    if (!isBlob(image) || image.size <= maxBytes) fitted.push({ side, image });
+    else {
+      const type = image.type === 'image/jpeg' ? 'jpeg' : undefined;
+      fitted.push({ side, image: await fitImage(image, { type, maxBytes, sharp }) });
+    }
   }
   return fitted;
 }

@@ -1,9 +1,15 @@
-import { InvalidRequestError } from './errors.js';
 import { loadPackage } from './optional-package.js';
+
+/** The layout of pixels that are not in a file format. */
+export interface RawPixels {
+  readonly width: number;
+  readonly height: number;
+  readonly channels: 3 | 4;
+}
 
 /** Declares the functions of sharp that are used here. */
 interface SharpImage {
-  metadata(): Promise<{ width: number; height: number; hasAlpha?: boolean; pages?: number | undefined; depth: string }>;
+  metadata(): Promise<{ hasAlpha?: boolean; depth: string }>;
   rotate(): SharpImage;
   resize(options: { width: number; height: number; fit: 'inside'; withoutEnlargement: true }): SharpImage;
   clone(): SharpImage;
@@ -13,14 +19,8 @@ interface SharpImage {
 }
 
 /** The function that the package `sharp` exports. */
-export type Sharp = (bytes: Uint8Array, options: { failOn: 'error'; page: number }) => SharpImage;
+export type Sharp = (bytes: Uint8Array, options: { failOn: 'error'; raw?: RawPixels }) => SharpImage;
 
-/** Loads sharp. @returns undefined if it is not installed @throws {PackageLoadError} if it cannot be loaded */
-export const loadSharp = (): Promise<Sharp | undefined> => loadPackage<Sharp>('sharp');
-
-/** @throws {InvalidRequestError} for anything but the package's function, such as its namespace or a mock */
-export function requireSharp(sharp: Sharp | undefined): Sharp | undefined {
-  if (sharp === undefined || typeof sharp === 'function') return sharp;
-  const remedy = "Pass the function: import sharp from 'sharp', then new Gen3d({ sharp })";
-  throw new InvalidRequestError('invalid_request', `sharp is not the function that the package exports. ${remedy}`);
-}
+/** @throws {Error} if sharp is not installed, or cannot be loaded */
+export const loadSharp = (): Promise<Sharp> =>
+  loadPackage<Sharp>('sharp', 'npm install sharp, and libheif-js for HEIC; in a bundle, pass new Gen3d({ sharp })');

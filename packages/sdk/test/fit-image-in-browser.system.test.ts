@@ -39,7 +39,7 @@ test('a sideways photo of 12 megapixels is scaled with a canvas, upright', async
 
 test('HEIC is rejected with a remedy, because Chromium cannot decode it', async () => {
   await expect(inBrowser(await readFile(heicPhoto))).rejects.toThrow(
-    /photo is a HEIC photo, which cannot be decoded here\. Convert it to JPEG first/,
+    /photo is a HEIC photo, and cannot be converted here: .*\. Send a PNG, JPEG or WebP of at most 4 MiB/,
   );
 });
 

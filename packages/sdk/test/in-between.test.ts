@@ -1,10 +1,8 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
-import { text } from 'node:stream/consumers';
 import { afterEach, describe, expect, test } from 'vitest';
 import { Gen3d, type Gen3dOptions, type Retry } from '../src/index.js';
-import { photoOfPhone } from './photos.js';
 import { jobId, jpeg, task } from './server.js';
 
 // Real servers, because the behavior of `fetch` with redirects and TLS is what is tested.
@@ -163,28 +161,6 @@ test('a proxy that asks for a password is a failed connection with a reason', as
   const { url } = await serve((_, response) => response.writeHead(407, { 'proxy-authenticate': 'Basic' }).end());
   const error = await errorOf(client(url).balance.retrieve());
   expect((error as Error).message).toMatch(/^Cannot reach http:\S+: \S/);
-});
-
-test('an image that a proxy refuses as too large is sent again, smaller', { tags: 'slow' }, async () => {
-  const sizes: number[] = [];
-  const keys: string[] = [];
-  const { url } = await serve((_, response) => response.writeHead(413).end());
-  const limited = createServer(async (request, response) => {
-    const body = await text(request);
-    sizes.push(body.length);
-    keys.push(JSON.parse(body).idempotency_key);
-    if (body.length > 1024 ** 2) response.writeHead(413, { 'content-type': 'text/html' }).end(page('nginx'));
-    else response.writeHead(202).end(JSON.stringify({ job_id: jobId }));
-  });
-  const photo = new Blob([new Uint8Array(await photoOfPhone(2048))]);
-  const host = await listen(limited);
-  expect(await client(`http://${host}`).jobs.create({ image: photo })).toEqual({ job_id: jobId });
-  expect(sizes).toEqual([expect.toSatisfy((size) => size > 1024 ** 2), expect.toSatisfy((size) => size < 1024 ** 2)]);
-  expect(new Set(keys).size).toBe(1);
-  expect(await errorOf(client(url).jobs.create({ image: photo }))).toMatchObject({
-    status: 413,
-    message: expect.stringMatching(/refuses requests of this size/),
-  });
 });
 
 describe('onRetry', () => {

@@ -79,6 +79,8 @@ describe('four photos that are too large for one request', () => {
       throw new Error('broken');
     });
     const create = client({ sharp: broken }).jobs.create({ image: large, views: { left: large, back: large } });
-    await expect(create).rejects.toThrow(/^The 3 photos do not fit into a request together\. Make them smaller/);
+    await expect(create).rejects.toThrow(
+      /^The 3 photos do not fit into a request together, and cannot be made smaller here: broken$/,
+    );
   });
 });

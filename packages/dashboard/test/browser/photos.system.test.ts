@@ -156,7 +156,7 @@ test('HEIC and TIFF photos are converted, upright and with their colors, and dam
   for (const name of ['teapot.heic', 'scan.tif']) {
     await page.locator('.card', { hasText: name }).getByText('Waiting').waitFor();
   }
-  await page.locator('.card', { hasText: 'damaged.heic' }).getByText('cannot be decoded here').waitFor();
+  await page.locator('.card', { hasText: 'damaged.heic' }).getByText('cannot be converted here').waitFor();
   expect(sent).toHaveLength(2);
   const [teapot, scan] = [await decodedIn(page, sent[0] ?? ''), await decodedIn(page, sent[1] ?? '')];
   const jpeg = readFileSync(new URL('../../../../examples/photos/teapot.jpg', import.meta.url)).toString('base64');
