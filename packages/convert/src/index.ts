@@ -9,6 +9,6 @@ export {
   readModel,
 } from './model-parts.js';
 export { type ModelFormat, type ModelOptions, modelFormats, type RealSize } from './options.js';
-export { checkPrint, type PrintCheck } from './print-check.js';
+export type { PrintCheck } from './print-check.js';
 export { declaredTriangles } from './read-glb.js';
 export { editJson } from './write-json.js';

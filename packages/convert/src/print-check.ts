@@ -33,14 +33,7 @@ export interface PrintCheck {
   readonly thin: number;
 }
 
-/**
- * Checks a model that is in millimeters.
- *
- * @param up the axis that points up in `model`
- * @example
- * const { closed, volume, thin } = checkPrint(await readModel(glb), 'y');
- * console.log(closed ? `${volume} cm³` : 'not closed', `${100 * thin} % thin walls`);
- */
+/** Checks a model that is in millimeters. @param up the axis that points up in `model` */
 export function checkPrint({ parts }: Pick<ModelContent, 'parts'>, up: 'y' | 'z'): PrintCheck {
   const mesh = weld(parts);
   const faces = measureFaces(mesh);

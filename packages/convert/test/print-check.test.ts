@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { sphere } from '../../engine/src/render/shapes.fixture.js';
-import { checkPrint, type ModelPart } from '../src/index.js';
-import { describePrint } from '../src/print-check.js';
+import type { ModelPart } from '../src/index.js';
+import { checkPrint, describePrint } from '../src/print-check.js';
 
 const part = (positions: readonly number[], indices: readonly number[]): ModelPart => ({
   positions: Float32Array.from(positions),

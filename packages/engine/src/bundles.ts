@@ -1,5 +1,5 @@
 // Bundles, defaults and checks, for programs that do not run networks. This entry point loads no native part.
-export { BundleError, MissingBundleError, NativePartError } from './base/errors.js';
+export { BundleError, NativePartError } from './base/errors.js';
 export { meshDefaults } from './base/mesh-defaults.js';
 export { loadProblem } from './base/native-part.js';
 export {

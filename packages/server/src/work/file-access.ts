@@ -12,8 +12,6 @@ export class FileAccess {
   readonly #timeoutMs: number;
   readonly #log: Logger;
   readonly #hanging = new Set<Promise<unknown>>();
-  /** Called when no call hangs any longer. */
-  onRecovery: () => void = () => {};
 
   constructor(log: Logger, timeoutMs = defaultTimeoutMs) {
     this.#log = log;
@@ -49,9 +47,7 @@ export class FileAccess {
     this.#log.error({ stage }, 'a file system does not respond; no job starts until it does');
     const end = () => {
       this.#hanging.delete(work);
-      if (this.hangs) return;
-      this.#log.info('the file system responds again');
-      this.onRecovery();
+      if (!this.hangs) this.#log.info('the file system responds again');
     };
     work.then(end, end);
   }

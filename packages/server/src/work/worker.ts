@@ -35,9 +35,7 @@ export class Worker {
   #stopKeepingLeases: () => void = () => {};
 
   constructor({ fileTimeoutMs, ...options }: WorkerOptions) {
-    const files = new FileAccess(options.log, fileTimeoutMs);
-    files.onRecovery = () => this.wake();
-    this.#context = { ...options, files };
+    this.#context = { ...options, files: new FileAccess(options.log, fileTimeoutMs) };
     this.#jobs = new ActiveJobs(this.#context);
     this.#stages = {
       inference: new Inference(this.#context, this.#jobs),

@@ -9,7 +9,6 @@ import { after, currentTime, type Time } from '../db/time.js';
 import { type InputStore, UnreadableImageError } from '../inputs/input-store.js';
 import { type AcceptedJob, type JobStores, type NewPhoto, storeNewJob } from './create.js';
 import { photosOf } from './photos.js';
-import { lockTurns } from './turn.js';
 
 // The photos of finished jobs are kept for `keepPhotosDays`, to show them and to make another model of them. Only an
 // account's newest jobs with each status keep them.
@@ -40,15 +39,14 @@ export async function needsInput(db: Queryable, jobId: string, keepPhotosDays: n
 /**
  * Called when the job `id` gets this status. Only the newest jobs with the status keep their photos and URLs, so this
  * forgets those of the job that is now one too many, and returns its id: its photos can be deleted. Must run in the
- * transaction that ends the job: otherwise two concurrent transactions would find the same job, and keep the photos of
- * another.
+ * transaction that ends the job, after its event, which locks the account's row: otherwise two concurrent transactions
+ * would find the same job, and keep the photos of another.
  */
 export async function forgetImage(
   trx: Queryable,
   { id, account_id }: Pick<JobRow, 'id' | 'account_id'>,
   status: Extract<JobStatus, 'SUCCEEDED' | 'FAILED' | 'CANCELED'>,
 ): Promise<string | undefined> {
-  await lockTurns(trx, account_id);
   const beyond = await newestOf(trx, account_id, status, quotas.keptPhotos + 1);
   if (beyond === undefined) return undefined;
   // A job that ends after many newer ones is not among the newest.

@@ -1,7 +1,6 @@
 import { type Expression, sql } from 'kysely';
-import { kindOf, type Queryable } from '../db/database.js';
+import type { Queryable } from '../db/database.js';
 import type { JobRow } from '../db/tables.js';
-import { forNoKeyUpdate } from '../db/transaction.js';
 
 // Accounts take turns at inference: start-time fair queueing with jobs of equal length. Jobs are claimed by turn, then
 // by id. A new job gets the turn after its account's latest one that is open or has started inference, so an account's
@@ -11,13 +10,6 @@ import { forNoKeyUpdate } from '../db/transaction.js';
 // A turn counts from the start of inference, not from creation: canceled jobs and unusable images do not set an account
 // back. The turn must be stored beyond the end of the job. Otherwise two accounts that each submit a job when their
 // last one is done would keep the current turn from ever advancing, and starve every batch.
-
-/** Lets one transaction at a time enqueue or end jobs of an account. */
-export async function lockTurns(trx: Queryable, accountId: string): Promise<void> {
-  // Otherwise, one transaction runs at a time anyway.
-  if (!kindOf(trx).isShared) return;
-  await trx.selectFrom('accounts').select('id').where('id', '=', accountId).$call(forNoKeyUpdate(trx)).execute();
-}
 
 const turnsOfOpenJobs = (db: Queryable, accountId: string | Expression<string>) =>
   db.selectFrom('jobs').select('turn').where('account_id', '=', accountId).where('finished_at', 'is', null);

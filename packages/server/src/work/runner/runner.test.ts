@@ -1,5 +1,5 @@
 import { ExitError } from '@gen3d/rpc';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import type { ClaimedJob } from '../../data/jobs/claim.js';
 import { Runner } from './runner.js';
 import type { ModelMaker } from './runner-protocol.js';
@@ -26,6 +26,17 @@ function openRunner(slots = 4) {
   };
   return { runner, hold };
 }
+
+test('a runner whose device failed while it was opened is replaced once it is ready', async () => {
+  const { maker } = openRunner().runner;
+  const runner = new Runner(maker);
+  runner.fallBack();
+  await vi.waitFor(() => expect(runner.isRetiring).toBe(true));
+  expect(runner.hasEnded).toBe(false);
+  runner.becomeReady({ provider: 'webgpu', slots: 1 }, 'webgpu');
+  await maker.ended;
+  expect(runner.free).toBe(0);
+});
 
 const gib = 1024 ** 3;
 const times = { engineMs: 1_000, deviceMs: 500 };

@@ -57,6 +57,7 @@ export class Runner {
     this.#device = device;
     this.#instance = instance;
     if (this.#history.failed && device.provider === 'cpu') this.fallBack();
+    // The device may have failed while it was opened.
     if (this.#isRetiring) this.retire();
   }
 
