@@ -2,13 +2,7 @@ import { existsSync } from 'node:fs';
 import { AdminError } from '../../base/errors.js';
 import { schemaState } from '../../data/db/schema.js';
 import { damaged, sqlite } from '../../data/db/sqlite.js';
-import {
-  isBusy,
-  isDamage,
-  openSqlite,
-  type SqliteConnection,
-  type SqliteStatement,
-} from '../../data/db/sqlite-connection.js';
+import { isBusy, isDamage, openSqlite, type SqliteConnection } from '../../data/db/sqlite-connection.js';
 import type { Tables } from '../../data/db/tables.js';
 
 export type CopiedTable = Exclude<keyof Tables, keyof typeof notCopied>;
@@ -77,40 +71,25 @@ export function openSource(path: string): Source {
       { cause: error },
     );
   }
-  const values = (sql: string) =>
-    database
-      .prepare(sql)
-      .all([])
-      .map(([value]) => value);
+  const countOf = (rows: string) => database.prepare<[], number>(`select count(*) from ${rows}`).pluck().get()!;
   return {
     rowsAfter(table, key, limit) {
       const column = copiedTables[table];
       const from = key === undefined ? '' : `where ${column} > ?`;
-      const statement = database.prepare(`select * from ${table} ${from} order by ${column} limit ?`);
-      return statement.all(key === undefined ? [limit] : [key, limit]).map((row) => toRow(statement, row));
+      const rows = `select * from ${table} ${from} order by ${column} limit ?`;
+      return database.prepare<unknown[], Row>(rows).all(key === undefined ? [limit] : [key, limit]);
     },
-    count: (table) => Number(values(`select count(*) from ${table}`)[0]),
+    count: countOf,
     jobsWithPhotos: () =>
-      Number(
-        values(
-          `select count(*) from jobs where finished_at is null and
-            1 + json_array_length(coalesce(views, '[]')) > (select count(*) from json_each(coalesce(image_urls, '{}')))`,
-        )[0],
-      ),
+      countOf(`jobs where finished_at is null and
+        1 + json_array_length(coalesce(views, '[]')) > (select count(*) from json_each(coalesce(image_urls, '{}')))`),
     close: () => database.close(),
   };
 }
 
-const toRow = ({ columns }: SqliteStatement, values: readonly unknown[]) =>
-  Object.fromEntries(columns.map((column, index) => [column, values[index]])) as Row;
-
 /** Requires the current schema, because migrating would change the source. */
 function requireCurrent(database: SqliteConnection, path: string): void {
-  const strings = (query: string) =>
-    database
-      .prepare(query)
-      .all([])
-      .map(([value]) => String(value));
+  const strings = (query: string) => database.prepare<[], string>(query).pluck().all();
   const items = strings(sqlite.schema);
   if (!items.some((item) => item.startsWith('kysely_migration.'))) {
     throw new AdminError(`${path} does not contain a gen3d installation. Set --data-dir`);

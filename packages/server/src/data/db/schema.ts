@@ -66,10 +66,7 @@ function makeSchema(count: number): readonly string[] {
   const scratch = openSqlite(':memory:', { busyTimeoutMs: 0 });
   try {
     for (const statement of Object.values(migrations).slice(0, count).flat()) scratch.exec(statement);
-    return scratch
-      .prepare(sqlite.schema)
-      .all([])
-      .map(([item]) => String(item));
+    return scratch.prepare<[], string>(sqlite.schema).pluck().all();
   } finally {
     scratch.close();
   }

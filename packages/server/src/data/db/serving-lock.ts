@@ -55,7 +55,7 @@ function requireIntact(path: string): void {
   let database: SqliteConnection | undefined;
   try {
     database = openSqlite(path, { busyTimeoutMs: openTimeoutMs, readonly: true });
-    const [finding] = database.prepare('pragma quick_check(1)').all([])[0] ?? [];
+    const finding = database.pragma('quick_check(1)', { simple: true });
     if (finding !== 'ok') throw damaged(path, new Error(String(finding)));
   } catch (error) {
     throw explained(path, error) ?? error;

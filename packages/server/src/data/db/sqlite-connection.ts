@@ -3,16 +3,8 @@ import { loadProblem, NativePartError } from '@gen3d/engine/bundles';
 import type BetterSqlite from 'better-sqlite3';
 import { ConfigError } from '../../base/errors.js';
 
-export interface SqliteStatement {
-  /** True if the statement changes nothing, so that it can run while another process writes. */
-  readonly isRead: boolean;
-  /** Empty if the statement returns no rows. */
-  readonly columns: readonly string[];
-  /** Returns the rows as arrays, in the order of `columns`. */
-  all(parameters: readonly unknown[]): unknown[][];
-  /** Runs a statement that returns no rows. */
-  run(parameters: readonly unknown[]): { changes: number; lastInsertRowid: number | bigint };
-}
+/** A connection to a SQLite file. */
+export type SqliteConnection = BetterSqlite.Database;
 
 export interface SqliteOptions {
   /** How long a statement blocks the thread while another process holds a lock. */
@@ -55,40 +47,7 @@ function load(): Library {
 /** @throws {NativePartError} if the addon cannot be loaded; an error with a code such as `SQLITE_CANTOPEN` otherwise */
 export function openSqlite(path: string, { busyTimeoutMs, readonly = false }: SqliteOptions): SqliteConnection {
   const { Database } = sqliteLibrary();
-  return new SqliteConnection(new Database(path, { timeout: busyTimeoutMs, readonly }));
-}
-
-/** A connection to a SQLite file. Its statements return rows as arrays. */
-export class SqliteConnection {
-  readonly #database: BetterSqlite.Database;
-
-  constructor(database: BetterSqlite.Database) {
-    this.#database = database;
-  }
-
-  get inTransaction(): boolean {
-    return this.#database.inTransaction;
-  }
-
-  /** Runs statements without parameters, and discards their rows. */
-  exec(sql: string): void {
-    this.#database.exec(sql);
-  }
-
-  prepare(sql: string): SqliteStatement {
-    const statement = this.#database.prepare<unknown[], unknown[]>(sql);
-    if (statement.reader) statement.raw();
-    return {
-      isRead: statement.readonly,
-      columns: statement.reader ? statement.columns().map(({ name }) => name) : [],
-      all: (parameters) => statement.all(parameters),
-      run: (parameters) => statement.run(parameters),
-    };
-  }
-
-  close(): void {
-    this.#database.close();
-  }
+  return new Database(path, { timeout: busyTimeoutMs, readonly });
 }
 
 /** Recognizes an error of SQLite. Its code starts with the name of SQLite's result code, such as `SQLITE_BUSY`. */

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { CompiledQuery, type DatabaseConnection, type Driver, type QueryResult } from 'kysely';
 import type { LogSync } from './log-sync.js';
-import { isBusy, isDamage, type SqliteConnection, type SqliteStatement } from './sqlite-connection.js';
+import { isBusy, isDamage, type SqliteConnection } from './sqlite-connection.js';
 import { DatabaseLockedError, type Outage } from './unavailable.js';
 
 /** Compiled statements to keep. The code has far fewer; this only bounds `in (…)` lists of varying length. */
@@ -155,7 +155,7 @@ export class SqliteWalDriver implements Driver {
     let statement = this.#statements.get(sql);
     if (!statement) {
       if (this.#statements.size >= maxStatements) this.#statements.clear();
-      statement = statementOf(this.#database.prepare(sql));
+      statement = prepared(this.#database, sql);
       this.#statements.set(sql, statement);
     }
     return statement;
@@ -197,9 +197,10 @@ async function whileBusy<T>(work: () => T | Promise<T>, deadline: number): Promi
   }
 }
 
-function statementOf(statement: SqliteStatement): Statement {
-  const { isRead, columns } = statement;
-  if (columns.length === 0) {
+function prepared(database: SqliteConnection, sql: string): Statement {
+  const statement = database.prepare<unknown[], unknown[]>(sql);
+  const isRead = statement.readonly;
+  if (!statement.reader) {
     const run = (parameters: readonly unknown[]) => {
       const { changes, lastInsertRowid } = statement.run(parameters);
       return { rows: [], numAffectedRows: BigInt(changes), insertId: BigInt(lastInsertRowid) };
@@ -207,9 +208,10 @@ function statementOf(statement: SqliteStatement): Statement {
     return { isRead, run };
   }
   // Reading rows as arrays and building the objects here takes a third less time than better-sqlite3's own objects.
+  const columns = statement.raw().columns();
   const toRow = (values: unknown[]) => {
     const row: Record<string, unknown> = {};
-    for (let index = 0; index < columns.length; index += 1) row[columns[index]!] = values[index];
+    for (let index = 0; index < columns.length; index += 1) row[columns[index]!.name] = values[index];
     return row;
   };
   return { isRead, run: (parameters) => ({ rows: statement.all(parameters).map(toRow) }) };
