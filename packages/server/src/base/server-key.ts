@@ -1,5 +1,6 @@
 import { createHmac, hkdfSync, randomBytes } from 'node:crypto';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { coalesced } from './coalesced.js';
 import { publishNew, writeDurably } from './durable-file.js';
 import { ConfigError } from './errors.js';
 
@@ -88,11 +89,11 @@ export function hmac(key: Buffer, text: string): Buffer {
  * requests that wait for the keys share one read, so a flood of them costs one read at a time.
  */
 export class KeyRing {
+  /** Learns of rotations by other processes that ended before this call. */
+  readonly refresh = coalesced(() => this.#readAgain());
   #keys: ServerKeys;
   readonly #read: () => Promise<ServerKeys>;
   readonly #subkeys = new Map<KeyPurpose, readonly Buffer[]>();
-  #reading: Promise<void> = Promise.resolve();
-  #next: Promise<void> | undefined;
 
   constructor(keys: ServerKeys, read: () => Promise<ServerKeys> = async () => keys) {
     this.#keys = keys;
@@ -108,18 +109,6 @@ export class KeyRing {
 
   current(purpose: KeyPurpose): Buffer {
     return this.subkeys(purpose)[0] as Buffer;
-  }
-
-  /** Learns of rotations by other processes that ended before this call. A read that has begun may have missed them. */
-  refresh(): Promise<void> {
-    this.#next ??= this.#reading
-      .catch(() => {})
-      .then(() => {
-        this.#next = undefined;
-        this.#reading = this.#readAgain();
-        return this.#reading;
-      });
-    return this.#next;
   }
 
   async #readAgain(): Promise<void> {

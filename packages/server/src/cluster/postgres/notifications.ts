@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import { sql } from 'kysely';
 import pg from 'pg';
+import { coalesced } from '../../base/coalesced.js';
 import type { Db, Notification } from '../../data/db/database.js';
 import { connectionOf } from './connections.js';
 
@@ -14,24 +15,24 @@ const maxPauseMs = 5_000;
  * Notifies the other processes of the database, without a guarantee: they also poll.
  *
  * Notifications are sent outside the transaction that causes them, because PostgreSQL serializes commits that notify.
- * Calls during a running notification share the next one.
  */
 export class Notifier {
   readonly #db: Db;
-  readonly #running = new Map<Notification, 'sent' | 'again'>();
+  readonly #senders = new Map<Notification, () => Promise<void>>();
 
   constructor(db: Db) {
     this.#db = db;
   }
 
-  async notify(notification: Notification): Promise<void> {
-    if (this.#running.has(notification)) return void this.#running.set(notification, 'again');
-    do {
-      this.#running.set(notification, 'sent');
-      // Nothing to do about an unavailable database: the others poll.
-      await sql`select pg_notify(${channelOf(notification)}, '')`.execute(this.#db).catch(() => {});
-    } while (this.#running.get(notification) === 'again');
-    this.#running.delete(notification);
+  notify(notification: Notification): Promise<void> {
+    const send = this.#senders.get(notification) ?? coalesced(() => this.#send(notification));
+    this.#senders.set(notification, send);
+    return send();
+  }
+
+  async #send(notification: Notification): Promise<void> {
+    // Nothing to do about an unavailable database: the others poll.
+    await sql`select pg_notify(${channelOf(notification)}, '')`.execute(this.#db).catch(() => {});
   }
 }
 

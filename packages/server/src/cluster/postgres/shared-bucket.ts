@@ -1,4 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
+import { coalesced } from '../../base/coalesced.js';
 import { type BucketName, type Db, debtMs, type RateLimit } from '../../data/db/database.js';
 import { currentTime } from '../../data/db/time.js';
 
@@ -21,8 +22,8 @@ export class SharedBucket {
   readonly #db: Db;
   readonly #id: number;
   readonly #limit: RateLimit;
+  readonly #serve = coalesced(() => this.#takeForWaiting());
   #waiting: Waiting[] = [];
-  #isRunning = false;
 
   constructor(db: Db, name: BucketName, limit: RateLimit) {
     this.#db = db;
@@ -34,27 +35,23 @@ export class SharedBucket {
   take(overdraft: number): Promise<number> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ overdraft, resolve, reject });
-      if (!this.#isRunning) void this.#takeForWaiting();
+      void this.#serve();
     });
   }
 
   async #takeForWaiting(): Promise<void> {
-    this.#isRunning = true;
-    while (this.#waiting.length > 0) {
-      // Those that need the fewest tokens come first, so the ones that get a token are the first `granted`.
-      const group = this.#waiting.sort((a, b) => b.overdraft - a.overdraft);
-      this.#waiting = [];
-      try {
-        const needed = group.map(({ overdraft }, index) => index + 1 - overdraft);
-        const { granted, tokens } = await takeTokens(this.#db, this.#id, this.#limit, needed);
-        for (const [index, { overdraft, resolve }] of group.entries()) {
-          resolve(index < granted ? 0 : (1 - overdraft - tokens) / this.#limit.perSecond);
-        }
-      } catch (error) {
-        for (const { reject } of group) reject(error);
+    // Those that need the fewest tokens come first, so the ones that get a token are the first `granted`.
+    const group = this.#waiting.sort((a, b) => b.overdraft - a.overdraft);
+    this.#waiting = [];
+    try {
+      const needed = group.map(({ overdraft }, index) => index + 1 - overdraft);
+      const { granted, tokens } = await takeTokens(this.#db, this.#id, this.#limit, needed);
+      for (const [index, { overdraft, resolve }] of group.entries()) {
+        resolve(index < granted ? 0 : (1 - overdraft - tokens) / this.#limit.perSecond);
       }
+    } catch (error) {
+      for (const { reject } of group) reject(error);
     }
-    this.#isRunning = false;
   }
 }
 

@@ -76,7 +76,7 @@ export type Notification = 'job_waiting' | 'job_canceled' | 'event_recorded';
 
 /** Wakes the other processes of the database, without a guarantee: they also poll. */
 export interface Wakeup {
-  /** Never fails. Resolves when the notification is sent, or left to the previous call that is sending one. */
+  /** Never fails. Resolves when the notification is sent. */
   notify(notification: Notification): Promise<void>;
   /** Calls the handlers for the notifications of other processes, until the returned function is called. */
   listen(handlers: Partial<Record<Notification, () => void>>): () => Promise<void>;

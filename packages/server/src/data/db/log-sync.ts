@@ -1,5 +1,6 @@
 import { closeSync, fdatasync, openSync } from 'node:fs';
 import { promisify } from 'node:util';
+import { coalesced } from '../../base/coalesced.js';
 
 const sync = promisify(fdatasync);
 
@@ -12,26 +13,17 @@ const sync = promisify(fdatasync);
  * they write follows it in the log, so a power cut never keeps the one without the other.
  */
 export class LogSync {
+  /** Resolves when everything that has been committed is on the disk. @throws {LogSyncError} if it may not be */
+  readonly synced = coalesced(() => this.#sync());
   readonly #path: string;
   #file: number | undefined;
-  #running: Promise<void> = Promise.resolve();
-  #next: Promise<void> | undefined;
 
   /** @param path the write-ahead log, which exists from the first commit on, as long as the database is open */
   constructor(path: string) {
     this.#path = path;
   }
 
-  /** Resolves when everything that has been committed is on the disk. @throws {LogSyncError} if it may not be */
-  synced(): Promise<void> {
-    this.#next ??= this.#syncAfter(this.#running);
-    return this.#next;
-  }
-
-  async #syncAfter(running: Promise<void>): Promise<void> {
-    await running.catch(() => {});
-    this.#running = this.#next as Promise<void>;
-    this.#next = undefined;
+  async #sync(): Promise<void> {
     try {
       this.#file ??= openSync(this.#path, 'r+');
       await sync(this.#file);
@@ -42,7 +34,7 @@ export class LogSync {
 
   /** Waits for the last sync. */
   async close(): Promise<void> {
-    await (this.#next ?? this.#running).catch(() => {});
+    await this.synced().catch(() => {});
     if (this.#file !== undefined) closeSync(this.#file);
     this.#file = undefined;
   }

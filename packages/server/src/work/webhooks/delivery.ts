@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { limits } from '@gen3d/schema';
 import type { Logger } from 'pino';
 import type { Dispatcher } from 'undici';
+import { coalesced } from '../../base/coalesced.js';
 import { nextTurn } from '../../base/next-turn.js';
 import { type Share, Shares } from '../../base/shares.js';
 import type { Db } from '../../data/db/database.js';
@@ -50,9 +51,8 @@ export class Delivery {
   readonly #shares: Shares;
   readonly #maxDelayMs: number;
   readonly #inFlight = new Set<Promise<void>>();
+  readonly #poll = coalesced(() => this.#pollAndRest());
   #timer: NodeJS.Timeout | undefined;
-  #polling: Promise<void> | undefined;
-  #pollAgain = false;
   #stopped = false;
 
   constructor(options: DeliveryOptions) {
@@ -68,34 +68,28 @@ export class Delivery {
 
   /** Looks for due deliveries now. Cheap, and safe to call often. */
   wake(): void {
-    if (this.#stopped) return;
-    if (this.#polling) {
-      this.#pollAgain = true;
-      return;
-    }
-    this.#pollAgain = false;
-    const start = performance.now();
-    this.#polling = this.#poll()
-      .catch((error: unknown) => {
-        // An unavailable database has been logged.
-        if (!isUnavailable(error)) this.#options.log.error({ err: error }, 'cannot look for due deliveries');
-      })
-      .then(() => pause(Math.min(pauseFactor * (performance.now() - start), pollMs)))
-      .finally(() => {
-        this.#polling = undefined;
-        if (this.#pollAgain) this.wake();
-      });
+    if (!this.#stopped) void this.#poll();
   }
 
   /** Starts no more deliveries and waits for those in flight. */
   async stop(): Promise<void> {
     this.#stopped = true;
     clearInterval(this.#timer);
-    await this.#polling;
+    await this.#poll();
     await Promise.allSettled(this.#inFlight);
   }
 
-  async #poll(): Promise<void> {
+  /** Never rejects. */
+  async #pollAndRest(): Promise<void> {
+    const start = performance.now();
+    await this.#launchDue().catch((error: unknown) => {
+      // An unavailable database has been logged.
+      if (!isUnavailable(error)) this.#options.log.error({ err: error }, 'cannot look for due deliveries');
+    });
+    await pause(Math.min(pauseFactor * (performance.now() - start), pollMs));
+  }
+
+  async #launchDue(): Promise<void> {
     const { db } = this.#options;
     while (!this.#stopped) {
       await nextTurn();
