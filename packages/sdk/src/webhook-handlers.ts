@@ -2,9 +2,11 @@ import type { WebhookEvent } from '@gen3d/schema';
 import { chunksOf, readAll } from './byte-stream.js';
 import { bytesIn } from './realms.js';
 import {
+  needsRawBody,
   secretsOf,
   type VerifyWebhookOptions,
   verifyWebhook,
+  type WebhookHeaders,
   type WebhookPayload,
   WebhookVerificationError,
 } from './webhook-signature.js';
@@ -17,9 +19,6 @@ export interface WebhookHandlerOptions extends Pick<VerifyWebhookOptions, 'secre
   readonly onEvent: (event: WebhookEvent) => void | Promise<void>;
 }
 
-const consumedBody =
-  'The body was read before verification. Pass the request to this handler before request.json() or a body parser reads it';
-
 /**
  * Creates a handler for servers with the Fetch API: Hono, Next.js, Bun, Deno, Cloudflare Workers.
  *
@@ -27,26 +26,13 @@ const consumedBody =
  * @example
  * export const POST = webhookHandler({ secret, onEvent: (event) => console.log(event.event) }); // Next.js
  */
-export function webhookHandler({
-  onEvent,
-  secret,
-  toleranceSeconds,
-}: WebhookHandlerOptions): (request: Request) => Promise<Response> {
-  const options = { secret: secretsOf(secret), toleranceSeconds };
-  requireFunction(onEvent);
+export function webhookHandler(options: WebhookHandlerOptions): (request: Request) => Promise<Response> {
+  const receive = receiver(options);
   return async (request) => {
     // A mistake in the app, not of the sender: throwing causes a 500, an entry in the app's log, and a retry.
-    if (request.bodyUsed) throw new WebhookVerificationError(consumedBody);
-    let event: WebhookEvent;
-    try {
-      const payload = request.body ? await read(chunksOf(request.body)) : '';
-      event = await verifyWebhook({ ...options, payload, headers: request.headers });
-    } catch (error) {
-      if (error instanceof WebhookVerificationError) return new Response(error.message, { status: 400 });
-      throw error;
-    }
-    await onEvent(event);
-    return new Response(null, { status: 204 });
+    if (request.bodyUsed) throw new TypeError(needsRawBody);
+    const problem = await receive(request.headers, () => (request.body ? read(chunksOf(request.body)) : ''));
+    return new Response(problem, { status: problem === undefined ? 204 : 400 });
   };
 }
 
@@ -74,32 +60,42 @@ export interface WebhookResponse {
  * const handler = expressWebhookHandler({ secret, onEvent: (event) => console.log(event.event) });
  * app.post('/gen3d', handler); // above app.use(express.json())
  */
-export function expressWebhookHandler({ onEvent, secret, toleranceSeconds }: WebhookHandlerOptions) {
-  const options = { secret: secretsOf(secret), toleranceSeconds };
-  requireFunction(onEvent);
+export function expressWebhookHandler(options: WebhookHandlerOptions) {
+  const receive = receiver(options);
   return async (request: WebhookRequest, response: WebhookResponse, next: (error: unknown) => void): Promise<void> => {
-    const { headers } = request;
-    const body = bytesIn(request.rawBody) ?? request.body;
+    // The body may be anything. verifyWebhook checks its type.
+    const body = (bytesIn(request.rawBody) ?? request.body) as WebhookPayload | undefined;
     try {
-      // The body may be anything. verifyWebhook checks its type.
-      const payload = (body ?? (await read(request))) as WebhookPayload;
-      await onEvent(await verifyWebhook({ ...options, payload, headers }));
-      response.statusCode = 204;
-      response.end();
+      const problem = await receive(request.headers, () => body ?? read(request));
+      response.statusCode = problem === undefined ? 204 : 400;
+      response.end(problem);
     } catch (error) {
-      const hasRawBody = body === undefined || bytesIn(body) !== undefined || typeof body === 'string';
-      if (!(error instanceof WebhookVerificationError && hasRawBody)) return next(error);
-      response.statusCode = 400;
-      response.end(error.message);
+      next(error);
     }
   };
 }
 
-// JavaScript callers may omit it. Otherwise, the first event would fail.
-function requireFunction(onEvent: unknown): void {
+/**
+ * Creates a function that verifies a delivery and passes its event to `onEvent`. The function returns why a delivery is
+ * refused, and rejects for mistakes of the app, which the sender cannot mend.
+ */
+function receiver({ onEvent, secret, toleranceSeconds }: WebhookHandlerOptions) {
+  const options = { secret: secretsOf(secret), toleranceSeconds };
+  // JavaScript callers may omit it. Otherwise, the first event would fail.
   if (typeof onEvent !== 'function') {
     throw new TypeError('onEvent is missing. Pass a function, which is called with every verified event');
   }
+  return async (headers: WebhookHeaders, payload: () => WebhookPayload | Promise<WebhookPayload>) => {
+    let event: WebhookEvent;
+    try {
+      event = await verifyWebhook({ ...options, headers, payload: await payload() });
+    } catch (error) {
+      if (error instanceof WebhookVerificationError) return error.message;
+      throw error;
+    }
+    await onEvent(event);
+    return undefined;
+  };
 }
 
 // Far larger than any event. Anyone can send requests to this URL.

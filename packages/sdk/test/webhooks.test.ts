@@ -86,26 +86,14 @@ describe('verifyWebhook', () => {
     expect((await handler(request)).status).toBe(204);
   });
 
-  test('says that a secret must be text, and that a body must be read first', async () => {
+  test('says that a secret must be text', async () => {
     const bytes = Buffer.from(secret) as unknown as string;
-    await expect(verifyWebhook(await delivery({ secret: bytes }))).rejects.toThrow(/must be text/);
-    for (const unread of [new Blob([payload]), new Blob([payload]).stream()]) {
-      const verified = verifyWebhook({ ...(await delivery()), payload: unread as unknown as string });
-      await expect(verified).rejects.toThrow(/The body is not read yet\. .* await request\.text\(\)/);
-    }
+    await expect(verifyWebhook(await delivery({ secret: bytes }))).rejects.toThrow(/missing, empty or not text/);
   });
 
-  test('explains that a body is base64', async () => {
-    for (const encoding of ['base64', 'base64url'] as const) {
-      const encoded = Buffer.from(payload).toString(encoding);
-      await expect(verifyWebhook(await delivery({ payload: encoded }))).rejects.toThrow(/is base64.*Decode it before/);
-      await expect(verifyWebhook(await delivery({ payload: Buffer.from(encoded) }))).rejects.toThrow(/is base64/);
-    }
-  });
-
-  test('accepts headers in a Map, in a list of pairs, and as the raw headers of Node', async () => {
+  test('accepts headers in a Map and in a list of pairs', async () => {
     const entries = Object.entries((await delivery()).headers as Record<string, string>);
-    for (const headers of [new Map(entries), entries, entries.flat(), new Headers(entries).entries()]) {
+    for (const headers of [new Map(entries), entries, new Headers(entries).entries()]) {
       expect(await verifyWebhook(await delivery({ headers }))).toEqual(event);
     }
     await expect(verifyWebhook(await delivery({ headers: [] }))).rejects.toThrow(/x-generate-timestamp is missing/);
@@ -127,15 +115,29 @@ describe('verifyWebhook', () => {
     expect(await verifyWebhook(await delivery({ payload: bytes.buffer as ArrayBuffer }))).toEqual(event);
   });
 
-  test('rejects a body that was parsed and serialized again', async () => {
-    const spaced = JSON.stringify(JSON.parse(payload), null, 1);
-    await expect(verifyWebhook(await delivery({ payload: spaced }))).rejects.toThrow(/before any parser/);
+  const needsRawBody = /needs the raw body as text or bytes, before a parser reads it, .* base64\. .*express\.raw/;
+
+  test.each([
+    ['was parsed and serialized again', JSON.stringify(JSON.parse(payload), null, 1)],
+    ['was parsed and converted to text', String(JSON.parse(payload))],
+    ['is base64', Buffer.from(payload).toString('base64')],
+  ])('rejects a body that %s', async (_, changed) => {
+    const verified = verifyWebhook(await delivery({ payload: changed }));
+    await expect(verified).rejects.toMatchObject({
+      code: 'webhook_unverified',
+      message: expect.stringMatching(needsRawBody),
+    });
   });
 
-  test('explains that a body was parsed before verification', async () => {
-    const parsed = JSON.parse(payload);
-    await expect(verifyWebhook(await delivery({ payload: parsed }))).rejects.toThrow(/was parsed before.*express\.raw/);
-    await expect(verifyWebhook(await delivery({ payload: String(parsed) }))).rejects.toThrow(/was parsed before/);
+  test.each([
+    ['parsed', JSON.parse(payload)],
+    ['missing', undefined],
+    ['a Blob', new Blob([payload])],
+    ['a stream', new Blob([payload]).stream()],
+  ])('throws a TypeError for a body that is %s', async (_, body) => {
+    const rejection = expect(verifyWebhook({ ...(await delivery()), payload: body })).rejects;
+    await rejection.toThrow(TypeError);
+    await rejection.toThrow(needsRawBody);
   });
 
   test.each<[string, Partial<VerifyWebhookOptions>, RegExp]>([
@@ -144,7 +146,7 @@ describe('verifyWebhook', () => {
     [
       'a malformed signature',
       { headers: { 'x-generate-timestamp': 'now', 'x-generate-signature': 'v1=abc' } },
-      /64 hex/,
+      /does not match/,
     ],
     ['a delivery from ten minutes ago', { now: Date.now() + 600_000 }, /more than 300 s/],
     ['a delivery from the future', { now: Date.now() - 600_000 }, /more than 300 s/],
@@ -172,7 +174,7 @@ describe('verifyWebhook', () => {
   test.each(['', [], unset, [secret, unset]])('throws a TypeError for a missing secret (%j)', async (none) => {
     const rejection = expect(verifyWebhook({ ...(await delivery()), secret: none })).rejects;
     await rejection.toThrow(TypeError);
-    await rejection.toThrow(/secret is missing or empty.*environment variable/);
+    await rejection.toThrow(/secret is missing, empty or not text.*environment variable/);
   });
 
   test('rejects a signed body that is not an event', async () => {
@@ -192,7 +194,7 @@ describe.each([
     ['a list with an empty secret', [secret, '']],
   ])('throws when it is created with %s', (_, none) => {
     expect(() => create({ secret: none, onEvent: () => {} })).toThrow(
-      /secret is missing or empty.*environment variable/,
+      /secret is missing, empty or not text.*environment variable/,
     );
   });
 
@@ -239,7 +241,7 @@ describe('webhookHandler', () => {
     const handle = webhookHandler({ secret, onEvent: () => expect.unreachable() });
     const request = await post(payload);
     await request.json();
-    await expect(handle(request)).rejects.toThrow(/was read before verification/);
+    await expect(handle(request)).rejects.toThrow(/needs the raw body/);
   });
 
   test('rethrows the error of onEvent, which causes a 500 and a retry', async () => {
