@@ -1,5 +1,6 @@
 import { type Document, type Material, type Node, Primitive, type Texture, WebIO } from '@gltf-transform/core';
 import { KHRTextureTransform, type Transform } from '@gltf-transform/extensions';
+import { transformPrimitive } from '@gltf-transform/functions';
 import { ConversionError } from './conversion-error.js';
 import { declaredTriangles, readGlb } from './read-glb.js';
 
@@ -119,35 +120,29 @@ export function requireCorners({ positions, indices }: Corners): void {
   throw new ConversionError(`The file is damaged: ${damage}. Export it again`);
 }
 
-function toPart(node: Node, primitive: Primitive, materials: readonly Material[]): ModelPart | undefined {
-  const vertices = primitive.getAttribute('POSITION');
-  if (primitive.getMode() !== triangles || !vertices) return undefined;
-  const count = vertices.getCount();
-  const corners = primitive.getIndices()?.getArray() ?? Uint32Array.from({ length: count }, (_, index) => index);
-  // An incomplete triangle at the end does not count.
-  const indices = corners.subarray(0, corners.length - (corners.length % 3));
-  if (indices.length === 0) return undefined;
-  // Column-major. Normals are transformed by the cofactors of its upper left part, also for nonuniform scales.
-  const m = node.getWorldMatrix();
-  const [a, b, c, d, e, f, g, h, i] = [m[0], m[4], m[8], m[1], m[5], m[9], m[2], m[6], m[10]];
-  const linear = [a, b, c, d, e, f, g, h, i];
-  const cofactors = [e * i - f * h, f * g - d * i, d * h - e * g, c * h - b * i, a * i - c * g, b * g - a * h];
-  cofactors.push(b * f - c * e, c * d - a * f, a * e - b * d);
-  const isMirrored = a * cofactors[0]! + b * cofactors[1]! + c * cofactors[2]! < 0;
-  const positions = elements(primitive, 'POSITION', 3)!;
-  transform(positions, linear, [m[12], m[13], m[14]]);
-  const normals = elements(primitive, 'NORMAL', 3);
-  if (normals) {
-    transform(normals, isMirrored ? cofactors.map((value) => -value) : cofactors, [0, 0, 0]);
-    normalize(normals);
+function toPart(node: Node, drawn: Primitive, materials: readonly Material[]): ModelPart | undefined {
+  if (drawn.getMode() !== triangles || !drawn.getAttribute('POSITION')) return undefined;
+  // Copies, because several nodes may draw it, or another primitive share its vertices.
+  const primitive = drawn.clone().setIndices(drawn.getIndices()?.clone() ?? null);
+  for (const name of ['POSITION', 'NORMAL']) {
+    primitive.setAttribute(name, primitive.getAttribute(name)?.clone() ?? null);
   }
+  for (const target of primitive.listTargets()) primitive.removeTarget(target);
+  transformPrimitive(primitive, node.getWorldMatrix());
+
+  const positions = elements(primitive, 'POSITION', 3)!;
+  const all = { length: positions.length / 3 };
+  const corners = primitive.getIndices()?.getArray() ?? Uint32Array.from(all, (_, vertex) => vertex);
+  // An incomplete triangle at the end does not count.
+  const indices = Uint32Array.from(corners.subarray(0, corners.length - (corners.length % 3)));
+  if (indices.length === 0) return undefined;
   const material = primitive.getMaterial();
   return {
     positions,
-    normals,
+    normals: elements(primitive, 'NORMAL', 3),
     uvs: textureCoordinates(primitive),
     colors: elements(primitive, 'COLOR_0', 3),
-    indices: isMirrored ? reversed(indices) : Uint32Array.from(indices),
+    indices,
     material: material ? materials.indexOf(material) : undefined,
   };
 }
@@ -200,28 +195,6 @@ function leftOutOf(document: Document, used: ReadonlySet<unknown>, extensions: r
     [unused > 0, `${unused} ${unused === 1 ? 'mesh' : 'meshes'} outside the default scene`],
   ];
   return found.flatMap(([condition, what]) => (condition ? [what] : []));
-}
-
-/** Multiplies each vector by a row-major 3 x 3 matrix and adds `offset`. */
-function transform(vectors: Float32Array, matrix: readonly number[], offset: readonly [number, number, number]): void {
-  for (let at = 0; at < vectors.length; at += 3) {
-    const [x, y, z] = [vectors[at]!, vectors[at + 1]!, vectors[at + 2]!];
-    for (let row = 0; row < 3; row++) {
-      vectors[at + row] =
-        matrix[3 * row]! * x + matrix[3 * row + 1]! * y + matrix[3 * row + 2]! * z + offset[row as 0 | 1 | 2];
-    }
-  }
-}
-
-function normalize(vectors: Float32Array): void {
-  for (let at = 0; at < vectors.length; at += 3) {
-    const length = Math.hypot(vectors[at]!, vectors[at + 1]!, vectors[at + 2]!) || 1;
-    for (let axis = at; axis < at + 3; axis++) vectors[axis] = vectors[axis]! / length;
-  }
-}
-
-function reversed(indices: ArrayLike<number>): Uint32Array {
-  return Uint32Array.from(indices, (_, at) => indices[at + [0, 1, -1][at % 3]!]!);
 }
 
 function toMaterial(material: Material): ModelMaterial {

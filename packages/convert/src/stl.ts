@@ -1,4 +1,5 @@
 import type { ModelContent } from './model-parts.js';
+import { cross, minus, type Vector } from './weld.js';
 
 const headerBytes = 80;
 const triangleBytes = 50;
@@ -19,10 +20,10 @@ export function writeStl({ parts }: ModelContent, up: 'y' | 'z'): Uint8Array {
   let at = headerBytes + 4;
   for (const { positions, indices } of parts) {
     for (let triangle = 0; triangle < indices.length; triangle += 3) {
-      const [a, b, c] = [0, 1, 2].map((corner) => {
+      const [a, b, c] = [0, 1, 2].map((corner): Vector => {
         const index = 3 * indices[triangle + corner]!;
-        return positions.subarray(index, index + 3);
-      }) as [Float32Array, Float32Array, Float32Array];
+        return [positions[index]!, positions[index + 1]!, positions[index + 2]!];
+      }) as [Vector, Vector, Vector];
       for (const vector of [facetNormal(a, b, c), a, b, c]) {
         for (const value of vector) {
           view.setFloat32(at, value, true);
@@ -37,10 +38,8 @@ export function writeStl({ parts }: ModelContent, up: 'y' | 'z'): Uint8Array {
 }
 
 /** Returns zero for a triangle without area. Readers then compute the normal themselves. */
-function facetNormal(a: Float32Array, b: Float32Array, c: Float32Array): number[] {
-  const [ux, uy, uz] = [b[0]! - a[0]!, b[1]! - a[1]!, b[2]! - a[2]!];
-  const [vx, vy, vz] = [c[0]! - a[0]!, c[1]! - a[1]!, c[2]! - a[2]!];
-  const normal = [uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx];
+function facetNormal(a: Vector, b: Vector, c: Vector): number[] {
+  const normal = cross(minus(b, a), minus(c, a));
   const length = Math.hypot(...normal) || 1;
   return normal.map((value) => value / length);
 }

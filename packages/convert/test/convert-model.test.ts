@@ -329,7 +329,7 @@ describe('a GLB of another program', () => {
     const [obj, mtl, ...rest] = await convert('obj', await foreignGlb());
     expect(rest).toEqual([]);
     expect(text(obj?.bytes).match(/^v .*$/gm)).toEqual(['v 0 2 0', 'v -1 2 0', 'v 0 3 0']);
-    expect(text(obj?.bytes)).toContain('\nf 1/1 3/3 2/2\n');
+    expect(text(obj?.bytes)).toContain('\nf 3/3 2/2 1/1\n');
     expect(text(mtl?.bytes)).toContain('\nKd 0.5 0 0\n');
   });
 
@@ -345,7 +345,7 @@ describe('a GLB of another program', () => {
     expect(xml.match(/<m:color color="#\w+"/g)).toEqual(
       ['ff0000', '00ff00', '0000bc'].map((color) => `<m:color color="#${color}"`),
     );
-    expect(xml).toMatch(/pid="2" p1="0" p2="2" p3="1"/);
+    expect(xml).toMatch(/pid="2" p1="2" p2="1" p3="0"/);
     const layer = strFromU8(unzipSync((await convert('usdz', file))[0]!.bytes)['model.usda']!);
     expect(layer).toContain('color3f[] primvars:displayColor = [(1, 0, 0), (0, 1, 0), (0, 0, 0.5)]');
     expect(layer).not.toContain('material:binding');
