@@ -394,7 +394,7 @@ describe('invalid input exits with 2 and a message, without a request:', () => {
     [
       'a bundle with a typo',
       ['models', 'use', 'gen3d-bsae'],
-      /No bundle is named gen3d-bsae\. Did you mean gen3d-base\?/,
+      /No bundle is named gen3d-bsae\. `gen3d models list` shows/,
     ],
     ['an unknown shell', ['completion', 'tcsh'], /Allowed choices are bash, zsh, fish/],
     [

@@ -1,5 +1,4 @@
 import { stripVTControlCharacters } from 'node:util';
-import { closest, distance } from 'fastest-levenshtein';
 
 /** Writes a size in decimal units, as file managers show it. */
 export function bytes(count: number): string {
@@ -50,13 +49,4 @@ export function shellWord(word: string, platform = process.platform): string {
   if (/["\u201C-\u201E$`\r\n]|%.*%/.test(word)) return 'VALUE';
   // A backslash before the quote would escape it.
   return `"${word.replace(/\\+$/, '$&$&')}"`;
-}
-
-/** Finds the name that is most similar to a mistyped one, if any is similar enough. */
-export function similarName(typed: string, names: readonly string[]): string | undefined {
-  if (names.length === 0) return undefined;
-  const nearest = closest(typed.toLowerCase(), names);
-  // The limit that commander applies to its commands and options.
-  const maxDistance = Math.min(3, 0.4 * Math.max(typed.length, nearest.length));
-  return distance(typed.toLowerCase(), nearest) <= maxDistance ? nearest : undefined;
 }

@@ -1,7 +1,7 @@
 import type { InstalledBundle } from '@gen3d/engine/bundles';
 import type { Config } from '@gen3d/server';
 import { UsageError } from '../../exit/failure.js';
-import { bytes, similarName } from '../../terminal/format.js';
+import { bytes } from '../../terminal/format.js';
 
 /** @throws {UsageError} if the bundle is not installed, with the command that installs it */
 export async function requireInstalled(
@@ -21,12 +21,6 @@ export async function requireInstalled(
     const first = `First download ${manifest.title} with \`gen3d models pull ${name}\` (${bytes(sizeOf(entry))})`;
     throw new UsageError(`The bundle ${name} is not installed. ${first}`);
   }
-  const similar = similarName(name, [
-    ...bundles.map((installed) => installed.name),
-    ...available.map(({ manifest }) => manifest.name),
-  ]);
-  const hint = similar
-    ? `Did you mean ${similar}?`
-    : `\`gen3d models list\` shows the installed bundles, and \`gen3d models pull\` downloads others`;
+  const hint = '`gen3d models list` shows the installed bundles, and those that `gen3d models pull` downloads';
   throw new UsageError(`No bundle is named ${name}. ${hint}`);
 }
