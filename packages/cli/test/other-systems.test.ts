@@ -3,7 +3,7 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { win32 } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { explainListening, UsageError } from '../src/exit/failure.js';
+import { failureOf } from '../src/exit/failure.js';
 import { modelPath, pathKey } from '../src/jobs/output-file.js';
 import { isInside, isOnOtherShare } from '../src/mcp/folders.js';
 import { shellWord } from '../src/terminal/format.js';
@@ -71,10 +71,8 @@ test.each([
   ['EADDRINUSE', /Port 80 is already in use/],
   ['EACCES', /Port 80 is reserved by the system, or needs privileges\. Choose another port with --port/],
 ])('a port that fails with %s is a usage error', (code, message) => {
-  const error = Object.assign(new Error(code), { code, port: 80 });
-  const explained = explainListening(error, 'gen3d serve', { host: '127.0.0.1', port: 80, flags: '--' });
-  expect(explained).toBeInstanceOf(UsageError);
-  expect((explained as Error).message).toMatch(message);
+  const failure = failureOf(Object.assign(new Error(code), { code, syscall: 'listen', port: 80 }));
+  expect(failure).toEqual({ exitCode: 2, message: expect.stringMatching(message) });
 });
 
 test('the message `shutdown` of a parent process ends a server as SIGTERM does', { tags: 'slow' }, async () => {

@@ -1,7 +1,7 @@
 import type { Config, Server } from '@gen3d/server';
 import type { Command } from 'commander';
 import { changeProfile, withServer } from '../connection/profile.js';
-import { errorMessage, explainListening } from '../exit/failure.js';
+import { errorMessage } from '../exit/failure.js';
 import { aborted, exitSoon, interruptible } from '../exit/interruption.js';
 import { serverConfig } from '../server-options.js';
 import { shellWord, table } from '../terminal/format.js';
@@ -26,9 +26,7 @@ async function serve(command: Command): Promise<void> {
   await interruptible(async (signal) => {
     let readyLine = '';
     const stdout = { write: (line: string) => (readyLine += line) };
-    const server = await start(config, { stdout }).catch((error: unknown) => {
-      throw explainListening(error, 'gen3d serve', { ...config, flags: '--' }, metricsListener(config));
-    });
+    const server = await start(config, { stdout });
     const memory = memoryFinding();
     if (memory.level !== 'ok' && config.workers > 0) say(`warning: The memory may not suffice: ${memory.text}`);
     // The key is stored before the ready line, because scripts may run `gen3d create` as soon as it appears.
@@ -57,18 +55,13 @@ async function worker(command: Command): Promise<void> {
   const config = await serverConfig(command);
   const { worker: start } = await import('@gen3d/server');
   await interruptible(async (signal) => {
-    const running = await start(config).catch((error: unknown) => {
-      throw explainListening(error, 'gen3d worker', metricsListener(config));
-    });
+    const running = await start(config);
     say('gen3d worker is ready');
     await aborted(signal);
     await running.close();
     exitSoon();
   });
 }
-
-const metricsListener = ({ metricsHost, metricsPort }: Config) =>
-  ({ host: metricsHost, port: metricsPort, flags: '--metrics-' }) as const;
 
 /**
  * Stores the URL, and the key if it is known, for other commands on this machine. A failure does not prevent serving.

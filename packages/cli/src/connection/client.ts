@@ -159,13 +159,9 @@ function unreachableError(baseUrl: string, cause?: Gen3dError): Gen3dError {
   return new ConnectionError('connection_failed', message, { cause });
 }
 
-/** Says that requests use the proxy in HTTPS_PROXY or HTTP_PROXY, or why Node ignores it. Empty if none is set. */
+/** Says when requests use the proxy of a variable. Empty if none is set. */
 function proxyHint(baseUrl: string): string {
   const name = baseUrl.startsWith('https:') ? 'HTTPS_PROXY' : 'HTTP_PROXY';
   const isSet = [name, name.toLowerCase()].some((either) => variable(either));
-  const isSupported = process.allowedNodeEnvironmentFlags.has('--use-env-proxy');
-  if (!isSet) return '';
-  if (isSupported && process.env.NODE_USE_ENV_PROXY === '1') return `. Requests go through the proxy in ${name}`;
-  const version = isSupported ? '' : `, and Node 22.21, 24.5 or later; this is ${process.version}`;
-  return `. ${name} is set, but needs NODE_USE_ENV_PROXY=1${version}`;
+  return isSet ? `. Requests use the proxy in ${name} only with NODE_USE_ENV_PROXY=1: docs/cli.md` : '';
 }

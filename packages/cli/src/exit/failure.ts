@@ -74,6 +74,8 @@ export function failureOf(error: unknown): Failure {
     const advice = 'gen3d needs about 300, and a busy server more. Raise the limit, for example with `ulimit -n 4096`';
     return { exitCode: exitCode.failed, message: `Too many open files. ${advice}\n${error.message}` };
   }
+  const problem = error instanceof Error && listeningProblem(error);
+  if (problem) return { exitCode: exitCode.usage, message: problem };
   if (isExpected(error)) return { exitCode: exitCode.failed, message: error.message };
   if (isStorageFailure(error)) {
     return { exitCode: exitCode.failed, message: `Cannot use the database: ${errorMessage(error)}. ${storageAdvice}` };
@@ -144,32 +146,15 @@ const isStorageFailure = (error: unknown): boolean =>
 const isExpected = (error: unknown): error is Error =>
   error instanceof Error && (explainedErrors.has(error.name) || 'syscall' in error);
 
-/** An address that a command listens on, and how its flags start. */
-interface Listener {
-  readonly host: string;
-  readonly port: number | undefined;
-  readonly flags: '--' | '--metrics-';
-}
-
-/** Replaces the error of an address or a port that cannot be listened on with a UsageError. */
-export function explainListening(error: unknown, command: string, ...listeners: readonly Listener[]): unknown {
-  if (!(error instanceof Error)) return error;
-  const { code, port, hostname, address } = error as Partial<Record<'code' | 'port' | 'hostname' | 'address', unknown>>;
-  const listener = listeners.find((own) =>
-    port === undefined ? own.host === (hostname ?? address) : own.port === port,
-  );
-  if (listener === undefined) return error;
-  const { host, flags } = listener;
-  const otherHost = `${host} is not an address of this machine. Choose another one with ${flags}host`;
-  const otherPort = `Choose another port with ${flags}port, or any free one with ${flags}port 0`;
+/** Says why a command cannot listen. The address in the error is that of one of its options. */
+function listeningProblem(error: object): string | undefined {
+  const { syscall, code, port, hostname, address } = error as Readonly<Record<string, unknown>>;
+  if (syscall !== 'listen' && syscall !== 'getaddrinfo') return undefined;
+  if (syscall === 'getaddrinfo' || code === 'EADDRNOTAVAIL') {
+    return `${hostname ?? address} is not an address of this machine. Choose another one with --host or --metrics-host`;
+  }
   // Windows reserves ranges of ports, for example for Hyper-V. Elsewhere, ports below 1024 need privileges.
-  const problems: Record<string, string> = {
-    EADDRINUSE: `Port ${port} is already in use, perhaps by another \`${command}\`. ${otherPort}`,
-    EACCES: `Port ${port} is reserved by the system, or needs privileges. ${otherPort}`,
-    EADDRNOTAVAIL: otherHost,
-    ENOTFOUND: otherHost,
-    EAI_AGAIN: otherHost,
-  };
-  const problem = problems[String(code)];
-  return problem === undefined ? error : new UsageError(problem, { cause: error });
+  const reason =
+    code === 'EADDRINUSE' ? 'already in use, perhaps by gen3d' : 'reserved by the system, or needs privileges';
+  return `Port ${port} is ${reason}. Choose another port with --port or --metrics-port, or 0 for any free one`;
 }

@@ -5,7 +5,7 @@ import { verifyWebhook, type WebhookEvent } from '@gen3d/sdk';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { type ServerOptions, withClient } from '../../connection/client.js';
 import { variable } from '../../connection/variable.js';
-import { errorMessage, explainListening } from '../../exit/failure.js';
+import { errorMessage } from '../../exit/failure.js';
 import { aborted, interruptible } from '../../exit/interruption.js';
 import { cross, print, printJson, say } from '../../terminal/terminal.js';
 import { describeEvent, forwardEvents, secretOf } from './forward.js';
@@ -91,9 +91,7 @@ async function listen({ forwardTo, host, port, secret, json, ...options }: Liste
   });
   await interruptible(async (signal) => {
     server.listen(port, host);
-    await once(server, 'listening').catch((error: unknown) => {
-      throw explainListening(error, 'gen3d webhook listen', { host, port, flags: '--' });
-    });
+    await once(server, 'listening');
     say(`Listening on http://${host}:${(server.address() as AddressInfo).port} (Ctrl-C to stop)`);
     // Ctrl-C is the normal way to stop.
     await aborted(signal);
