@@ -2,21 +2,13 @@ import type { Balance, Task, TaskUpdatedEvent } from '@gen3d/schema';
 import { having, trimmed } from '@gen3d/schema/rules';
 import { type RequestOptions, withDeadline } from './deadline.js';
 import { variable } from './environment.js';
-import { AuthenticationError, InvalidRequestError, RequestTimeoutError, WaitTimeoutError } from './errors.js';
+import { AuthenticationError, InvalidRequestError, RequestTimeoutError } from './errors.js';
 import { type EventsOptions, readEvents } from './event-stream.js';
 import type { ImageInput } from './image-input.js';
 import { type CreateJobParams, Jobs } from './jobs.js';
 import { isUrl } from './realms.js';
 import type { Sharp } from './sharp.js';
-import {
-  type Fetch,
-  isAnything,
-  type Method,
-  methods,
-  type Retry,
-  type RouteRequestOptions,
-  Transport,
-} from './transport.js';
+import { type Fetch, isAnything, type Method, type Retry, type RouteRequestOptions, Transport } from './transport.js';
 import type { WaitOptions } from './wait.js';
 import { WebhookEndpointSettings } from './webhook-endpoint.js';
 
@@ -110,25 +102,11 @@ export class Gen3d {
    * const task = await gen3d.generate('mug.jpg', { onProgress: ({ progress }) => console.log(`${progress} %`) });
    * console.log(task.model_urls?.glb);
    */
-  generate(image: ImageInput, options: GenerateOptions = {}): Promise<Task> {
-    const { onProgress, signal, timeoutMs, ...params } = options;
-    let id: string | undefined;
-    let lastTask: Task | undefined;
-    const timeoutError = (timeoutMs: number) =>
-      id === undefined
-        ? new RequestTimeoutError({ method: 'post', url: this.#transport.url('jobs') }, timeoutMs)
-        : new WaitTimeoutError(id, lastTask, timeoutMs);
-    return withDeadline({ signal, timeoutMs }, timeoutError, async (signal) => {
-      const { job_id } = await this.jobs.create({ ...params, image }, { signal });
-      id = job_id;
-      return this.jobs.wait(id, {
-        signal,
-        onProgress(task, estimate) {
-          lastTask = task;
-          onProgress?.(task, estimate);
-        },
-      });
-    });
+  async generate(image: ImageInput, options: GenerateOptions = {}): Promise<Task> {
+    const { onProgress, signal, timeoutMs = Number.POSITIVE_INFINITY, ...params } = options;
+    const startedAt = Date.now();
+    const { job_id } = await this.jobs.create({ ...params, image }, { signal, timeoutMs });
+    return this.jobs.wait(job_id, { signal, onProgress, timeoutMs: startedAt + timeoutMs - Date.now() });
   }
 
   /**
@@ -149,16 +127,10 @@ export class Gen3d {
    *
    * @param path from the server's root, such as `/gen3d/jobs`
    * @returns the parsed body, unchecked. Undefined if there is none
-   * @throws {InvalidRequestError} before sending anything, if the method is not one of these or the path
-   *   does not start with `/`
    * @example
    * const jobs = await gen3d.request('get', '/gen3d/jobs', { searchParams: { limit: 5 } });
    */
   async request(method: Method, path: `/${string}`, options: RouteRequestOptions = {}): Promise<unknown> {
-    if (!methods.includes(method) || !path.startsWith('/')) {
-      const message = `request takes one of ${methods.join(', ')}, and a path that starts with /, as in /v1/jobs`;
-      throw new InvalidRequestError('invalid_request', message);
-    }
     return (await this.#transport.call(method, path, isAnything, options)).body;
   }
 

@@ -10,15 +10,7 @@ export interface RequestOptions {
 }
 
 /** Timers cannot wait longer than this, almost 25 days. A limit of that or more is none. */
-const maxTimerMs = 2 ** 31 - 1;
-
-/** Returns the time limit for a timer. @throws {TypeError} for NaN, such as `Number()` of a variable that is unset */
-export function timerMs(timeoutMs: number): number {
-  if (typeof timeoutMs !== 'number' || Number.isNaN(timeoutMs)) {
-    throw new TypeError(`timeoutMs must be a number of milliseconds, not ${timeoutMs}`);
-  }
-  return Math.min(Math.max(0, timeoutMs), maxTimerMs);
-}
+export const maxTimerMs = 2 ** 31 - 1;
 
 /**
  * Runs `work` with a signal that aborts with the caller's signal, or when the timeout elapses. Rejects as soon as it
@@ -31,11 +23,11 @@ export async function withDeadline<T>(
   timeoutError: (timeoutMs: number) => Error,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const limitMs = timerMs(timeoutMs);
   signal?.throwIfAborted();
   const deadline = new AbortController();
   const expire = () => deadline.abort(timeoutError(timeoutMs));
-  const timer = limitMs < maxTimerMs ? setTimeout(expire, limitMs) : undefined;
+  // For NaN, such as `Number()` of a variable that is unset, the time is up at once.
+  const timer = timeoutMs >= maxTimerMs ? undefined : setTimeout(expire, timeoutMs);
   const either = signal ? AbortSignal.any([signal, deadline.signal]) : deadline.signal;
   try {
     return await abortable(work(either), either);

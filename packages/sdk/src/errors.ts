@@ -184,12 +184,10 @@ export class WaitTimeoutError extends Gen3dError {
   constructor(
     readonly jobId: string,
     readonly task: Task | undefined,
-    timeoutMs: number,
   ) {
-    super(
-      'wait_timeout',
-      `Job ${jobId} did not finish within ${timeoutMs / 1000} s${task ? ` (${task.status}, ${task.progress} %)` : ''}. It is still running: wait again, or retrieve it later`,
-    );
+    const state = task ? ` (${task.status}, ${task.progress} %)` : '';
+    const message = `Job ${jobId} did not finish in time${state}. It continues: wait again, or retrieve it later`;
+    super('wait_timeout', message);
   }
 }
 

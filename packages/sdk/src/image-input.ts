@@ -117,17 +117,15 @@ export async function prepareImage(image: Blob, options: PrepareImageOptions = {
   const source = new Blob([bytes], { type: mediaType ?? image.type });
   const isSmall = mediaType !== undefined && bytes.length <= limits.inlineImageBytes;
   const { width = 0, height = 0 } = (isSmall && imageSize(bytes)) || {};
-  const pixels = width * height;
   const mayStay = isSmall && maxSide === undefined;
-  if (mayStay && pixels <= maxQuickPixels) return source;
-  const size = isSmall ? `${Math.round(pixels / 1e6)} megapixels` : describeSize(bytes.length);
-  const problem = `${name} is ${mediaType ? size : describeFileType(type)}`;
+  if (mayStay && width * height <= maxQuickPixels) return source;
+  const problem = `${name} is ${mediaType && !isSmall ? describeSize(bytes.length) : describeFileType(type)}`;
   if (!isPhotoType(type)) throw invalid(`${problem}. Send a ${photoFormatChoice}`);
   try {
     return await fitImage(source, { type, maxSide, decode, sharp });
   } catch (cause) {
-    // The server decodes it too, but needs more time.
-    if (mayStay && pixels <= maxPixels) return source;
+    // The server decodes it too, but needs more time, and refuses more than 100 megapixels.
+    if (mayStay) return source;
     const reason = oneLine(messageOf(cause)).replace(/\.$/, '');
     const remedy = 'Send a PNG, JPEG or WebP of at most 4 MiB and 32 megapixels';
     throw invalid(`${problem}, and cannot be converted here: ${reason}. ${remedy}`, { cause });
@@ -136,8 +134,6 @@ export async function prepareImage(image: Blob, options: PrepareImageOptions = {
 
 /** The server decodes an image of more pixels only when it has much memory to spare. */
 const maxQuickPixels = 32e6;
-/** The server refuses an image of more pixels. */
-const maxPixels = 100e6;
 
 const describeSize = (bytes: number) =>
   `${(bytes / 1024 ** 2).toFixed(1)} MiB, more than the 4 MiB that fit in a request`;

@@ -31,10 +31,10 @@ export type { RequestOptions } from './deadline.js';
 export * from './errors.js';
 export type { EventsOptions } from './event-stream.js';
 export { type ImageInput, type PrepareImageOptions, prepareImage } from './image-input.js';
-export type { JobList } from './jobs.js';
 export {
   type CreateJobParams,
   createJobRequest,
+  type JobList,
   type ListJobsParams,
   newIdempotencyKey,
   type RetryOptions,

@@ -1,7 +1,7 @@
 import { publicTestKey } from '@gen3d/schema/rules';
 import ky, { type BeforeErrorHook, type KyInstance, type Options, TimeoutError } from 'ky';
 import { connectionError } from './connection-error.js';
-import { type RequestOptions, timerMs, withDeadline } from './deadline.js';
+import { maxTimerMs, type RequestOptions, withDeadline } from './deadline.js';
 import { errorFrom, fileError, invalidResponse } from './error-response.js';
 import {
   ConnectionError,
@@ -47,8 +47,7 @@ interface Call extends RouteRequestOptions {
   readonly headers?: Record<string, string>;
 }
 
-export const methods = ['get', 'post', 'put', 'delete'] as const;
-export type Method = (typeof methods)[number];
+export type Method = 'get' | 'post' | 'put' | 'delete';
 
 // A call that would have to wait longer fails at once: no request comes earlier than the server asked for.
 const maxRetryAfterMs = 60_000;
@@ -75,7 +74,7 @@ export class Transport {
     };
     this.#options = options;
     this.#ky = ky.create({
-      timeout: timerMs(options.timeoutMs),
+      timeout: Math.min(options.timeoutMs, maxTimerMs),
       fetch: sendWith(options.fetch),
       hooks: { beforeError: [beforeError] },
     });

@@ -50,7 +50,7 @@ export async function waitForJob(
   let lastState = '';
   const following = new AbortController();
   let end: Promise<void> | undefined;
-  const timeoutError = (timeoutMs: number) => new WaitTimeoutError(id, lastTask, timeoutMs);
+  const timeoutError = () => new WaitTimeoutError(id, lastTask);
   const work = async (signal: AbortSignal) => {
     for (;;) {
       const pauseMs = (retryAfterMs?: number) => pollDelayMs(Date.now() - startedAt, retryAfterMs, Math.random());

@@ -316,18 +316,11 @@ describe('an image of few bytes and many pixels', () => {
     expect(imageSize(await image.toBuffer())).toEqual({ width: 6000, height: 60 });
   });
 
-  test('is sent as it is where it cannot be scaled, unless the server would refuse it', async () => {
+  test('is sent as it is where it cannot be scaled', async () => {
     const broken = () => {
       throw new Error('broken');
     };
     expect(await toImageUrl(large, broken)).toBe(`data:image/jpeg;base64,${large.toString('base64')}`);
-    const header = Buffer.from(large);
-    const frame = header.indexOf(Buffer.of(0xff, 0xc0));
-    header.writeUInt16BE(18_000, frame + 5);
-    expect(imageSize(header)).toEqual({ width: 6000, height: 18_000 });
-    await expect(toImageUrl(header, broken)).rejects.toThrow(
-      /^The image is 108 megapixels, and cannot be converted here: broken\. Send a PNG/,
-    );
   });
 
   test.each(['ffd8', 'ffd8ffe00010', '89504e470d0a1a0a', '524946460000000057454250'])(

@@ -19,15 +19,6 @@ test.each(['', '.', '..'])('the id "%s" is rejected without a request', async (i
   expect(requests).toBe(0);
 });
 
-test.each([
-  ['FOO', '/gen3d/jobs'],
-  ['get', 'gen3d/jobs'],
-])('request(%j, %j) is rejected without a request', async (method, path) => {
-  const request = client({ maxRetries: 0 }).request(method as 'get', path as '/');
-  const message = 'request takes one of get, post, put, delete, and a path that starts with /, as in /v1/jobs';
-  await expect(request).rejects.toMatchObject({ name: 'InvalidRequestError', message });
-});
-
 test('options of the bundle are sent with the job, and otherwise no options', async () => {
   const bodies: unknown[] = [];
   server.use(
