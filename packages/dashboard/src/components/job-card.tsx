@@ -5,6 +5,7 @@ import { useEffect, useState } from 'preact/hooks';
 import type { Api } from '../api.js';
 import { capitalized, dateTime, relativeTime } from '../format.js';
 import { estimateOf, jobName, retryMayHelp, statusLabels } from '../jobs.js';
+import { useObjectUrl } from '../photos/object-url.js';
 import type { Upload } from '../photos/uploads.js';
 import { useSession } from '../session.js';
 import { isOpen } from '../use-gallery.js';
@@ -29,26 +30,21 @@ export async function photoOf(api: Api, jobId: string, side: PhotoSide): Promise
 /** Returns a blob: URL of what `photoOf` loads. Undefined if the browser cannot show it, or if not `wanted`. */
 export function usePhoto(jobId: string, side: PhotoSide, wanted: boolean): string | undefined {
   const { api } = useSession();
-  const [url, setUrl] = useState<string>();
+  const [photo, setPhoto] = useState<Blob>();
   useEffect(() => {
     if (!wanted) return;
-    let createdUrl: string | undefined;
     let unmounted = false;
-    const load = async () => {
-      const photo = await photoOf(api, jobId, side);
-      if (!photo || unmounted) return;
-      createdUrl = URL.createObjectURL(photo);
-      setUrl(createdUrl);
+    const show = (loaded: Blob | undefined) => {
+      if (!unmounted) setPhoto(loaded);
     };
     // Pages work without photos.
-    load().catch(() => {});
+    photoOf(api, jobId, side).then(show, () => {});
     return () => {
       unmounted = true;
-      if (createdUrl) URL.revokeObjectURL(createdUrl);
-      setUrl(undefined);
+      setPhoto(undefined);
     };
   }, [api, jobId, side, wanted]);
-  return url;
+  return useObjectUrl(photo);
 }
 
 const darkScheme = matchMedia('(prefers-color-scheme: dark)');
@@ -78,10 +74,10 @@ function Thumbnail({ url }: { url: string }) {
   return <img src={src} alt="" loading="lazy" decoding="async" onError={onError} />;
 }
 
-export interface JobCardProps {
+interface JobCardProps {
   job: GalleryJob;
-  /** blob: URL of the photo, if this page uploaded it. */
-  preview: string | undefined;
+  /** The photo, if this page uploaded it. */
+  preview: Blob | undefined;
   /** Whether the job is selected; undefined while nothing can be selected. */
   selected: boolean | undefined;
   onSelect: (selected: boolean) => void;
@@ -93,7 +89,7 @@ export interface JobCardProps {
 export function JobCard({ job, preview, selected, onSelect, onCancel, onRetry }: JobCardProps) {
   const { task_id, status, progress, thumbnail_url, error, created_at, queue_position } = job;
   const photo = usePhoto(task_id, 'front', !thumbnail_url && preview === undefined);
-  const photoUrl = preview ?? photo;
+  const photoUrl = useObjectUrl(preview) ?? photo;
   const name = jobName(job);
   const remark = error?.message ?? describeWarnings(job.warnings)[0];
   const content = (
@@ -152,12 +148,13 @@ export function JobCard({ job, preview, selected, onSelect, onCancel, onRetry }:
 }
 
 export function UploadCard(props: { upload: Upload; onRetry: () => void; onDismiss: () => void }) {
-  const { name, preview, state, problem, canRetry } = props.upload;
+  const { name, state, problem, canRetry } = props.upload;
+  const preview = useObjectUrl(props.upload.preview);
   const hasFailed = state === 'failed';
   return (
     <div class="card">
       <div class="card-image photo">
-        <img src={preview} alt="" onError={hideBroken} />
+        {preview && <img key={preview} src={preview} alt="" onError={hideBroken} />}
         {hasFailed ? (
           <p class="error upload-problem" role="alert">
             {problem}

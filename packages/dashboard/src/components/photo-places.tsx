@@ -1,6 +1,7 @@
 import { type PhotoSide, photoSides } from '@gen3d/schema/rules';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useObjectUrl } from '../photos/object-url.js';
 import { arranged, type ObjectPhotos, oneEach, photoTypes, type SidePhotos, sideNames } from '../photos/sides.js';
 import { Button, Select } from './buttons.js';
 
@@ -16,20 +17,6 @@ const StandingPlace = ({ side }: { side: PhotoSide }) => (
   </svg>
 );
 
-function usePreview(photo: File | undefined): string | undefined {
-  const [url, setUrl] = useState<string>();
-  useEffect(() => {
-    if (!photo) return;
-    const created = URL.createObjectURL(photo);
-    setUrl(created);
-    return () => {
-      setUrl(undefined);
-      URL.revokeObjectURL(created);
-    };
-  }, [photo]);
-  return url;
-}
-
 /** A place for the photo of a side: shows it and moves it to another side, or asks for a file. */
 function Place(props: {
   side: PhotoSide;
@@ -38,7 +25,7 @@ function Place(props: {
   onMove: (side: PhotoSide | 'none') => void;
 }) {
   const { side, photo, onAdd, onMove } = props;
-  const preview = usePreview(photo);
+  const preview = useObjectUrl(photo);
   const name = sideNames[side];
   return (
     <li class="place">

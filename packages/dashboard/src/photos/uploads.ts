@@ -1,7 +1,7 @@
 import { CreateJobResponse } from '@gen3d/schema/dashboard';
 import { type PhotoSide, sniffedBytes, sniffFileType, viewSides } from '@gen3d/schema/rules';
 import { createJobRequest, InvalidRequestError, newIdempotencyKey, prepareImage } from '@gen3d/sdk';
-import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import { useCallback, useRef, useState } from 'preact/hooks';
 import { type Api, parseResponse } from '../api.js';
 import type { PhotoRequest, PhotoResponse } from './photo-worker.js';
 import type { ObjectPhotos } from './sides.js';
@@ -11,8 +11,8 @@ export interface Upload {
   /** Identifies the upload. As the job's idempotency key, it keeps a repeated request from creating a second job. */
   key: string;
   name: string;
-  /** blob: URL of the photo of the front. */
-  preview: string;
+  /** The photo of the front, in a form that the browser can show if there is one. */
+  preview: Blob;
   photos: ObjectPhotos;
   state: 'sending' | 'accepted' | 'failed';
   problem?: string;
@@ -26,23 +26,9 @@ export interface Upload {
 export function useUploads(api: Api, onAccepted: () => void) {
   const [uploads, setUploads] = useState<Upload[]>([]);
   const queue = useRef(Promise.resolve());
-  const previews = useRef(new Set<string>());
-
-  useEffect(
-    () => () => {
-      for (const preview of previews.current) URL.revokeObjectURL(preview);
-    },
-    [],
-  );
 
   const change = useCallback((key: string, changes: Partial<Upload>) => {
     setUploads((all) => all.map((upload) => (upload.key === key ? { ...upload, ...changes } : upload)));
-  }, []);
-
-  const newPreview = useCallback((photo: Blob) => {
-    const preview = URL.createObjectURL(photo);
-    previews.current.add(preview);
-    return preview;
   }, []);
 
   const send = useCallback(
@@ -51,8 +37,7 @@ export function useUploads(api: Api, onAccepted: () => void) {
       queue.current = queue.current.then(async () => {
         try {
           const prepared = await preparePhotos(upload.photos);
-          // The browser may be unable to show the original.
-          if (prepared.front !== upload.photos.front) change(key, { preview: newPreview(prepared.front) });
+          change(key, { preview: prepared.front });
           change(key, { state: 'accepted', jobId: await sendPhotos(api, prepared, upload) });
           onAccepted();
         } catch (error) {
@@ -61,20 +46,20 @@ export function useUploads(api: Api, onAccepted: () => void) {
         }
       });
     },
-    [api, change, newPreview, onAccepted],
+    [api, change, onAccepted],
   );
 
   const add = useCallback(
     (objects: readonly ObjectPhotos[]) => {
       const added = objects.map((photos): Upload => {
         const { name } = photos.front;
-        return { key: newIdempotencyKey(), name, preview: newPreview(photos.front), photos, state: 'sending' };
+        return { key: newIdempotencyKey(), name, preview: photos.front, photos, state: 'sending' };
       });
       // The last file becomes the newest job, so it comes first, as in the list of jobs.
       setUploads((all) => [...added.toReversed(), ...all]);
       added.forEach(send);
     },
-    [newPreview, send],
+    [send],
   );
 
   const retry = useCallback(
