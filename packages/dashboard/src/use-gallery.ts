@@ -3,31 +3,20 @@ import { limits } from '@gen3d/schema/rules';
 import { useCallback, useRef, useState } from 'preact/hooks';
 import type { Api } from './api.js';
 import { usePolling } from './polling.js';
+import { readPages } from './read-pages.js';
 
 /** How many jobs are shown at first, and more of them each time. */
 const step = 24;
 
 interface LoadedJobs {
+  /** These jobs match this query. */
+  query: string;
   jobs: readonly GalleryJob[];
   hasMore: boolean;
   counts: GalleryPage['counts'];
 }
 
 export const isOpen = ({ finished_at }: GalleryJob): boolean => finished_at === null;
-
-/** Reads the newest `count` jobs that match a query, page by page. */
-export async function readJobs(api: Pick<Api, 'get'>, query: string, count: number): Promise<LoadedJobs> {
-  const jobs: GalleryJob[] = [];
-  let page: GalleryPage | undefined;
-  do {
-    const parameters = new URLSearchParams(query);
-    parameters.set('limit', String(Math.min(limits.pageSize.max, count - jobs.length)));
-    if (page?.next_cursor !== undefined) parameters.set('cursor', page.next_cursor);
-    page = await api.get(`/gallery?${parameters}`, GalleryPage);
-    jobs.push(...page.jobs);
-  } while (page.next_cursor !== undefined && jobs.length < count);
-  return { jobs, hasMore: page.next_cursor !== undefined, counts: page.counts };
-}
 
 /**
  * Loads the newest jobs that match a query, more of them on request, and keeps them up to date. While another query
@@ -39,7 +28,7 @@ export async function readJobs(api: Pick<Api, 'get'>, query: string, count: numb
  */
 export function useGallery(api: Api, filters: URLSearchParams, isBusy: boolean, changeCount: number) {
   const query = filters.toString();
-  const [loaded, setLoaded] = useState<LoadedJobs & { query: string }>();
+  const [loaded, setLoaded] = useState<LoadedJobs>();
   const [wanted, setWanted] = useState({ query, count: step });
   const count = wanted.query === query ? wanted.count : step;
   const key = `${query} ${count} ${changeCount}`;
@@ -47,10 +36,12 @@ export function useGallery(api: Api, filters: URLSearchParams, isBusy: boolean, 
   latestKey.current = key;
 
   const problem = usePolling(async () => {
-    const read = await readJobs(api, query, count);
+    const path = `/gallery?${query}&limit=${Math.min(limits.pageSize.max, count)}`;
+    const { pages, hasMore } = await readPages(api, path, GalleryPage, { count, sizeOf: ({ jobs }) => jobs.length });
+    const counts = pages.at(-1)?.counts;
     // Otherwise, a late response would take the place of a newer one.
-    if (latestKey.current === key) setLoaded({ ...read, query });
-    return (read.counts?.in_progress ?? 0) > 0 || isBusy;
+    if (latestKey.current === key) setLoaded({ query, jobs: pages.flatMap(({ jobs }) => jobs), hasMore, counts });
+    return (counts?.in_progress ?? 0) > 0 || isBusy;
   }, key);
 
   const isCurrent = loaded?.query === query;

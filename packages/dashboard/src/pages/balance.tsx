@@ -1,11 +1,12 @@
 import { Balance, type LedgerEntry, LedgerPage } from '@gen3d/schema/dashboard';
 import { useState } from 'preact/hooks';
-import { Problem, useAction } from '../components/feedback.js';
+import { Problem } from '../components/feedback.js';
 import { type Column, ShowMore, Table, Tile } from '../components/table.js';
 import { dateTime, seconds, usd } from '../format.js';
 import { jobName } from '../jobs.js';
 import { useTitle } from '../layout.js';
 import { usePolling } from '../polling.js';
+import { readPages } from '../read-pages.js';
 import { useSession } from '../session.js';
 
 const columns: readonly Column[] = [
@@ -22,31 +23,25 @@ export function BalancePage() {
   useTitle(title);
   const [balance, setBalance] = useState<Balance>();
   const [entries, setEntries] = useState<LedgerEntry[]>();
-  const [cursor, setCursor] = useState<string>();
-  const { problem, run } = useAction();
+  const [hasMore, setHasMore] = useState(false);
+  /** How many entries are wanted. The server sends a page of them at a time. */
+  const [count, setCount] = useState(1);
 
-  const loadMore = (after: string) =>
-    run(async () => {
-      const page = await api.get(`/ledger?${new URLSearchParams({ cursor: after })}`, LedgerPage);
-      setEntries((earlier = []) => [...earlier, ...page.entries]);
-      setCursor(page.next_cursor);
-    });
-  const loadProblem = usePolling(async () => {
-    // Polls only until everything is loaded, because a new first page would discard the pages after it.
-    if (entries) return false;
-    const [newBalance, page] = await Promise.all([api.get('/balance', Balance), api.get('/ledger', LedgerPage)]);
-    setBalance(newBalance);
-    setEntries(page.entries);
-    setCursor(page.next_cursor);
+  const problem = usePolling(async () => {
+    const wanted = { count, sizeOf: ({ entries }: LedgerPage) => entries.length };
+    const ledger = await readPages(api, '/ledger?', LedgerPage, wanted);
+    setBalance(await api.get('/balance', Balance));
+    setEntries(ledger.pages.flatMap(({ entries }) => entries));
+    setHasMore(ledger.hasMore);
     return false;
-  }, api);
+  }, count);
 
   const isLow = balance !== undefined && balance.balance_usd < balance.min_balance_usd;
   const shownEntries = charges ? entries : entries?.filter(({ kind }) => kind === 'charge');
   return (
     <>
       <h1>{title}</h1>
-      <Problem text={problem ?? loadProblem} />
+      <Problem text={problem} />
       {!charges && isLow && (
         <Problem
           text={`New jobs are refused, because the account’s balance is below ${usd(balance.min_balance_usd)}. The operator can credit it on the operator page, or with: gen3d admin account credit`}
@@ -84,7 +79,7 @@ export function BalancePage() {
               ))}
             </Table>
           )}
-          {cursor !== undefined && <ShowMore onClick={() => void loadMore(cursor)} />}
+          {hasMore && <ShowMore onClick={() => setCount((entries?.length ?? 0) + 1)} />}
         </section>
       )}
     </>

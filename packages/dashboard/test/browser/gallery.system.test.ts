@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { expectAccessible, galleryWith, sandboxGallery, useBrowser } from './kit.js';
+import { imageJob } from '../../../server/test/kit.js';
+import { ball, expectAccessible, fail, galleryWith, sandboxGallery, signedIn, useBrowser } from './kit.js';
 
 useBrowser();
 
@@ -48,6 +49,17 @@ test('jobs are deleted after a question: one on its page, and several that are s
   await expect.poll(names).toEqual([]);
   // The page may ask for a job, or for its photo, just before it deletes it.
   expect(errors.filter((error) => !/ 404 .*\/(gallery|job-details)\//.test(error))).toEqual([]);
+});
+
+test('all shown jobs stay up to date, also those that scrolling loads', async () => {
+  const { server, page } = await signedIn();
+  for (let i = 0; i < 30; i++) await server.call('POST', '/v1/jobs', imageJob(ball));
+  const cards = page.locator('.card');
+  await expect.poll(() => cards.count()).toBe(24);
+  await page.evaluate('scrollTo(0, document.body.scrollHeight)');
+  await expect.poll(() => cards.count()).toBe(30);
+  await fail(server, 'no_foreground');
+  await expect.poll(() => page.locator('.card .badge.failed').count()).toBe(30);
 });
 
 test('the bar of the selection stays visible while the gallery scrolls', async () => {
