@@ -6,7 +6,6 @@ import { AuthenticationError, InvalidRequestError, RequestTimeoutError } from '.
 import { type EventsOptions, readEvents } from './event-stream.js';
 import type { ImageInput } from './image-input.js';
 import { type CreateJobParams, Jobs } from './jobs.js';
-import { isUrl } from './realms.js';
 import type { Sharp } from './sharp.js';
 import { type Fetch, isAnything, type Method, type Retry, type RouteRequestOptions, Transport } from './transport.js';
 import type { WaitOptions } from './wait.js';
@@ -159,7 +158,7 @@ export class Gen3d {
 
 /** @throws {InvalidRequestError} if the task does not have the file */
 function fileUrl(source: Task | string | URL, asset: 'glb' | 'thumbnail'): string {
-  if (typeof source === 'string' || isUrl(source)) return String(source);
+  if (typeof source === 'string' || source instanceof URL) return String(source);
   const { task_id, status, model_urls, thumbnail_url } = source;
   const url = asset === 'glb' ? model_urls?.glb : thumbnail_url;
   if (url) return url;

@@ -1,6 +1,5 @@
 import { type FileType, limits } from '@gen3d/schema/rules';
 import { decodeHeic } from './heic.js';
-import { readBlob } from './realms.js';
 import { loadSharp, type Sharp } from './sharp.js';
 
 /** The server scales photos down to this many pixels a side, so sending more does not change the model. */
@@ -75,7 +74,7 @@ async function fitWithSharp(
   { type, maxSide = maxUsefulSide, maxBytes, sharp: given }: FitOptions,
 ): Promise<Blob | undefined> {
   const sharp = given ?? (await loadSharp());
-  const bytes = await readBlob(image);
+  const bytes = new Uint8Array(await image.arrayBuffer());
   // npm's sharp cannot decode HEIC.
   const { data, ...layout } = type === 'heic' ? await decodeHeic(bytes) : { data: bytes };
   // 'error' accepts the harmless deviations in the JPEGs of some cameras.

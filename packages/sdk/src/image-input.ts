@@ -13,7 +13,7 @@ import { chunksOf, readAll } from './byte-stream.js';
 import { fileSystem } from './environment.js';
 import { InvalidRequestError } from './errors.js';
 import { type Bitmap, fitImage, maxSourceBytes } from './fit-image.js';
-import { bytesIn, codeOf, isBlob, isUrl, isWebStream, messageOf, readBlob, tagOf } from './realms.js';
+import { bytesIn, codeOf, messageOf, tagOf } from './realms.js';
 import type { Sharp } from './sharp.js';
 
 /**
@@ -42,21 +42,23 @@ export type ImageInput =
  */
 export async function readImage(image: ImageInput, sharp?: Sharp): Promise<string | Blob> {
   const inline = (image: Blob | Uint8Array<ArrayBuffer>, name?: string) =>
-    prepareImage(isBlob(image) ? image : new Blob([image]), { name, sharp });
+    prepareImage(image instanceof Blob ? image : new Blob([image]), { name, sharp });
   const inlineStream = async (chunks: AsyncIterable<Uint8Array>) =>
     inline(await readAll(chunks, maxSourceBytes, (size) => tooLarge('The image', size)));
   const inlineFile = async (path: string | URL) => inline(await readFile(path), String(path));
-  if (isUrl(image)) return image.protocol === 'file:' ? inlineFile(image) : remote(image.href);
+  if (image instanceof URL) return image.protocol === 'file:' ? inlineFile(image) : remote(image.href);
   if (typeof image === 'string' && image !== '') {
     if (/^data:/i.test(image)) return inline(bytesOfDataUri(image));
     if (/^file:\/\//i.test(image) && URL.canParse(image)) return inlineFile(new URL(image));
     return /^[a-z][a-z0-9+.-]*:\/\//i.test(image) ? remote(image) : inlineFile(image);
   }
-  if (isBlob(image)) return inline(image);
+  if (image instanceof Blob) return inline(image);
   const bytes = bytesIn(image);
   if (bytes) return inline(bytes);
-  if (isWebStream(image)) return inlineStream(chunksOf(image));
-  if (typeof image === 'object' && image !== null && Symbol.asyncIterator in image) return inlineStream(image);
+  if (typeof image === 'object' && image !== null) {
+    if ('getReader' in image) return inlineStream(chunksOf(image));
+    if (Symbol.asyncIterator in image) return inlineStream(image);
+  }
   const problem = image === undefined || image === '' ? 'missing' : `of type ${tagOf(image)}`;
   throw invalid(
     `image is ${problem}. Pass a path, an http(s) URL, a data URI, bytes, a Blob or a stream of bytes, ` +
@@ -66,13 +68,13 @@ export async function readImage(image: ImageInput, sharp?: Sharp): Promise<strin
 
 /** Converts an image to a data URI. @param maxBytes converts only the start of a larger image */
 export async function dataUriOf(image: Blob, maxBytes?: number): Promise<string> {
-  return `data:${image.type};base64,${base64(await readBlob(image.slice(0, maxBytes)))}`;
+  return `data:${image.type};base64,${base64(new Uint8Array(await image.slice(0, maxBytes).arrayBuffer()))}`;
 }
 
 /** Returns the name of an image's file. Undefined if it has none, and for a URL, because the server names that job. */
 export function labelOf(image: ImageInput): string | undefined {
-  if (isBlob(image)) return fileName(nameIn(image));
-  const location = typeof image === 'string' || isUrl(image) ? String(image) : '';
+  if (image instanceof Blob) return fileName(nameIn(image));
+  const location = typeof image === 'string' || image instanceof URL ? String(image) : '';
   if (/^file:\/\//i.test(location)) return labelOfUrl(location) ?? undefined;
   return /^(data:|[a-z][a-z0-9+.-]*:\/\/)/i.test(location) ? undefined : fileName(location);
 }
@@ -105,15 +107,15 @@ export interface PrepareImageOptions {
  * await gen3d.jobs.create({ image: photo });
  */
 export async function prepareImage(image: Blob, options: PrepareImageOptions = {}): Promise<Blob> {
-  if (!isBlob(image))
+  if (!(image instanceof Blob))
     throw invalid('prepareImage takes a Blob or a File. `jobs.create` and `generate` also take paths');
   const { name = nameIn(image) ?? 'The image', maxSide, decode, sharp } = options;
   if (image.size > maxSourceBytes) throw tooLarge(name, image.size);
   if (image.size === 0) throw invalid(`${name} is empty`);
-  const bytes = await readBlob(image);
+  const bytes = new Uint8Array(await image.arrayBuffer());
   const type = sniffFileType(bytes);
   const mediaType = inlineImageTypes.find((one) => one === `image/${type}`);
-  // A Blob of this realm, which only such a realm's functions accept.
+  // A browser takes the type from the name of the file, which may be wrong.
   const source = new Blob([bytes], { type: mediaType ?? image.type });
   const isSmall = mediaType !== undefined && bytes.length <= limits.inlineImageBytes;
   const { width = 0, height = 0 } = (isSmall && imageSize(bytes)) || {};

@@ -2,7 +2,7 @@ import { limits, type ViewSide, viewSides } from '@gen3d/schema/rules';
 import { InvalidRequestError } from './errors.js';
 import { fitImage } from './fit-image.js';
 import { dataUriOf, type ImageInput, invalid, readImage } from './image-input.js';
-import { isBlob, messageOf } from './realms.js';
+import { messageOf } from './realms.js';
 import type { Sharp } from './sharp.js';
 
 /** Photos of other sides of the object. Left is where the photographer of the front finds it. */
@@ -52,7 +52,7 @@ export async function readPhotos(front: ImageInput, views: Views = {}, sharp?: S
 export async function inputOf(photos: readonly Photo[], maxBytes = Number.POSITIVE_INFINITY): Promise<JobInput> {
   const entries: [Photo['side'], string][] = [];
   for (const { side, image } of photos) {
-    entries.push([side, isBlob(image) ? await dataUriOf(image, maxBytes / photos.length) : image]);
+    entries.push([side, typeof image === 'string' ? image : await dataUriOf(image, maxBytes / photos.length)]);
   }
   const { front = '', ...views } = Object.fromEntries(entries) as Partial<Record<Photo['side'], string>>;
   return { image_urls: [front], ...(photos.length > 1 && { views }) };
@@ -64,14 +64,14 @@ export interface JobInput {
 }
 
 const bytesOf = (photos: readonly Photo[]) =>
-  photos.reduce((sum, { image }) => sum + (isBlob(image) ? image.size : 0), 0);
+  photos.reduce((sum, { image }) => sum + (typeof image === 'string' ? 0 : image.size), 0);
 
 /** Gives each photo an equal share. */
 async function fitTogether(photos: readonly Photo[], sharp: Sharp | undefined): Promise<readonly Photo[]> {
-  const maxBytes = maxTogether / photos.filter(({ image }) => isBlob(image)).length;
+  const maxBytes = maxTogether / photos.filter(({ image }) => typeof image !== 'string').length;
   const fitted: Photo[] = [];
   for (const { side, image } of photos) {
-    if (!isBlob(image) || image.size <= maxBytes) fitted.push({ side, image });
+    if (typeof image === 'string' || image.size <= maxBytes) fitted.push({ side, image });
     else {
       const type = image.type === 'image/jpeg' ? 'jpeg' : undefined;
       fitted.push({ side, image: await fitImage(image, { type, maxBytes, sharp }) });

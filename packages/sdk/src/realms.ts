@@ -1,5 +1,5 @@
-// Recognizes values of other realms, for which `instanceof` is false: those of an iframe, of a `vm` context, of
-// Electron's bridge, and in test environments such as jsdom, whose globals are not those of Node.
+// Recognizes bytes and errors of other realms, for which `instanceof` is false: those of a `vm` context, of Electron's
+// bridge, and of Node in test environments such as jsdom.
 
 /** Returns the name of a value's type, such as `ArrayBuffer`. */
 export const tagOf = (value: unknown): string => Object.prototype.toString.call(value).slice(8, -1);
@@ -11,17 +11,6 @@ export function bytesIn(value: unknown): Uint8Array<ArrayBuffer> | undefined {
   }
   return /^(Shared)?ArrayBuffer$/.test(tagOf(value)) ? new Uint8Array(value as ArrayBuffer) : undefined;
 }
-
-/** Looks at the members, because not every test environment gives its Blob a tag. */
-export const isBlob = (value: unknown): value is Blob =>
-  typeof value === 'object' && value !== null && 'size' in value && 'type' in value && 'slice' in value;
-
-export const readBlob = async (blob: Blob): Promise<Uint8Array<ArrayBuffer>> =>
-  new Uint8Array(await blob.arrayBuffer());
-
-export const isUrl = (value: unknown): value is URL => tagOf(value) === 'URL';
-
-export const isWebStream = (value: unknown): value is ReadableStream<Uint8Array> => tagOf(value) === 'ReadableStream';
 
 /** Returns the `code` of an error of the system or of a module loader. */
 export function codeOf(error: unknown): string | undefined {
