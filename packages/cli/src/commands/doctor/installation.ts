@@ -1,6 +1,4 @@
-import { once } from 'node:events';
 import { statfs } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { totalmem } from 'node:os';
 import type { Config } from '@gen3d/server';
 import { errorMessage } from '../../exit/failure.js';
@@ -88,21 +86,5 @@ export async function diskFinding(folder: string): Promise<Finding> {
       : note('disk', `${text}. ${bytes(recommendedDisk)} are recommended`);
   } catch (error) {
     return note('disk', `unknown: ${errorMessage(error)}`);
-  }
-}
-
-/** Whether `gen3d serve` could listen. `serverFindings` reports a gen3d that is already running. */
-export async function portFinding({ host, port }: Pick<Config, 'host' | 'port'>): Promise<Finding> {
-  const server = createServer();
-  try {
-    server.listen(port, host);
-    await once(server, 'listening');
-    return ok('port', `${port} on ${host} is free`);
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    const reason = code === 'EADDRINUSE' ? 'is in use' : `cannot be used (${message})`;
-    return note('port', `${port} on ${host} ${reason}. Another \`gen3d serve\` needs --port, such as --port 0`);
-  } finally {
-    server.close();
   }
 }
