@@ -44,10 +44,9 @@ export async function* readEvents(
         pauseMs = minPauseMs;
         onContact?.();
       });
-      for await (const message of connection) {
-        if (message === 'end') return;
-        const event = eventOf(message.data);
-        position = message.id;
+      for await (const event of connection) {
+        if (event === 'end') return;
+        position = event.event_id;
         yield event;
         if (jobId !== undefined && isTerminal(event.status)) return;
       }
@@ -75,18 +74,13 @@ function eventOf(data: string): TaskUpdatedEvent {
   throw new Gen3dError('invalid_response', problem);
 }
 
-interface Message {
-  readonly id: string;
-  readonly data: string;
-}
-
-/** Yields the messages of one connection until that ends, and `end` if the server has no further events. */
+/** Yields the events of one connection until that ends, and `end` if the server has no further events. */
 async function* connect(
   transport: Transport,
   path: string,
   { position, signal }: { position: string | undefined; signal: AbortSignal },
   onContact: () => void,
-): AsyncGenerator<Message | 'end', void> {
+): AsyncGenerator<TaskUpdatedEvent | 'end', void> {
   const url = transport.url(path);
   const silent = (ms: number) =>
     new ConnectionError('connection_failed', `${url} has sent nothing for ${ms / 1_000} s`);
@@ -105,9 +99,9 @@ async function* connect(
       const blocks = (text + decoder.decode(value, { stream: true })).split('\n\n');
       text = blocks.pop() ?? '';
       for (const block of blocks) {
-        // Others are comments. The server writes the JSON of an event on one line.
+        // Others are comments. The server writes the JSON of an event on one line, with the `event_id` as its id.
         const data = /^data: (.*)$/m.exec(block)?.[1];
-        if (data !== undefined) yield { id: /^id: (.*)$/m.exec(block)?.[1] ?? '', data };
+        if (data !== undefined) yield eventOf(data);
       }
     }
   } catch (error) {
