@@ -1,6 +1,5 @@
 import { createRequire } from 'node:module';
 import type { PhotoWarning, SamplerSettings } from '@gen3d/schema/rules';
-import type { Camera } from './base/camera.js';
 import { BundleError, EngineError, MissingBundleError } from './base/errors.js';
 import type { RgbaImage } from './base/image.js';
 import { meshDefaults } from './base/mesh-defaults.js';
@@ -215,19 +214,20 @@ export class Engine {
     const normals = vertexNormals(closed);
     const mesh = await stage('unwrap', () => unwrap(closed, normals, field.camera, textureSize, used.length > 0));
     const elevationRadians = estimateElevation(closed.positions, field.elevation);
+    const attitude = { elevation: elevationRadians, roll: field.rollRadians ?? 0 };
     const baseColor = await stage('bake', async () => {
       const decoderColors = await colorsAt(field, closed.positions);
       if (used.length > 0)
         return bakeViews(mesh, closed, normals, used.map(placedPhoto), { textureSize, decoderColors });
-      const mirrors = mirrorsOf(closed, elevationRadians);
+      const mirrors = mirrorsOf(closed, attitude);
       return bake(mesh, closed, normals, cutout, field.camera, {
         ...{ textureSize, decoderColors, mirrors },
         decoderRepeatsFront: field.colorsRepeatFront,
       });
     });
-    const { model, toModel } = pose(mesh, elevationRadians);
+    const { model, toModel } = pose(mesh, attitude);
     const thumbnail = await stage('thumbnail', () => renderThumbnail(model, baseColor));
-    const photoView = photoViewInModel(field.camera, toModel, cutout.window, decoded.image);
+    const photoView = photoViewInModel(field, toModel, cutout.window, decoded.image);
     const extras = { generator: `gen3d ${version}`, bundles: credits, sampler, photo: photoView, warnings };
     // The images are encoded in threads of libvips, and the GLB is written here in the meantime.
     const write = async () => {
@@ -347,7 +347,7 @@ function meshOptions(options: GenerateOptions, field: DensityField, photos: numb
 }
 
 function photoViewInModel(
-  { distance, halfTangent }: Camera,
+  { camera: { distance, halfTangent }, rollRadians }: DensityField,
   toModel: (points: Float32Array) => Float32Array,
   { left, top, side }: Window,
   { width, height }: RgbaImage,
@@ -356,6 +356,7 @@ function photoViewInModel(
   return {
     cameraPosition: [x!, y!, z!],
     cameraTarget: target,
+    ...(rollRadians && { rollRadians }),
     fieldOfView: 2 * Math.atan(halfTangent),
     frame: { left: left / width, top: top / height, width: side / width, height: side / height },
   };

@@ -28,18 +28,19 @@ afterAll(async () => {
 
 /** The photo's camera as a view whose image is the whole photo. */
 function viewOf(
-  { cameraPosition: eye, cameraTarget: target, fieldOfView, frame }: PhotoView,
+  { cameraPosition: eye, cameraTarget: target, rollRadians = 0, fieldOfView, frame }: PhotoView,
   photo: View['principalPoint'],
 ): View {
   const [width, height] = photo;
   const back = eye.map((value, axis) => value - target[axis]!);
   const distance = Math.hypot(...back);
   const [sin, cos] = [back[1]! / distance, back[2]! / distance];
+  const [sinRoll, cosRoll] = [Math.sin(rollRadians), Math.cos(rollRadians)];
   return {
     width,
     height,
     eye: [eye[0]!, eye[1]!, eye[2]!],
-    rotation: [1, 0, 0, 0, cos, -sin, 0, sin, cos],
+    rotation: [cosRoll, -sinRoll * cos, sinRoll * sin, sinRoll, cosRoll * cos, -cosRoll * sin, 0, sin, cos],
     focalLength: (frame.width * width) / 2 / Math.tan(fieldOfView / 2),
     principalPoint: [(frame.left + frame.width / 2) * width, (frame.top + frame.height / 2) * height],
   };

@@ -183,15 +183,14 @@ export function columnsField(prediction: ColumnsPrediction): DensityField {
       ? undefined
       : findSolid(outline, frontOf(predicted, outline, bounds, elevationRadians));
   const shape = solid ?? {
-    density: predicted,
-    camera: outline.camera,
-    bounds,
+    ...{ density: predicted, camera: outline.camera, bounds, rollRadians: 0 },
     elevation: elevationRadians === undefined ? undefined : learnedElevation(elevationRadians),
   };
   return {
     threshold,
     camera: shape.camera,
     elevation: shape.elevation,
+    rollRadians: shape.rollRadians,
     projects: false,
     bumpyBehind: !solid,
     bounds: shape.bounds,

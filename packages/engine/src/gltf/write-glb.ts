@@ -29,10 +29,12 @@ export interface BundleCredit {
 
 /** How the photo shows the model, to lay one over the other. Model space is that of the GLB. */
 export interface PhotoView {
-  /** Position of the photo's camera in model space. It is upright. */
+  /** Position of the photo's camera in model space. */
   readonly cameraPosition: readonly number[];
   /** A point on the axis of the camera, in model space. It is in the middle of the frame. */
   readonly cameraTarget: readonly number[];
+  /** The angle by which the model is turned counterclockwise in the photo. Absent if the camera was upright. */
+  readonly rollRadians?: number;
   /** Angle of view of the frame, which is a square, in radians. */
   readonly fieldOfView: number;
   /** The frame's position and size, as shares of the photo's width and height, from its top left corner. */

@@ -1,5 +1,6 @@
 import { boxAround, extentOf } from '../base/box.js';
 import type { TriangleMesh } from '../base/mesh.js';
+import type { Attitude } from './pose.js';
 import { VertexGrid } from './vertex-grid.js';
 
 /** The points p of the plane have normal · p = offset. The normal has unit length. */
@@ -46,14 +47,16 @@ interface Candidate {
  *
  * Their error is the mean distance of the mirrored vertices to the nearest vertex, as a share of the mesh's extent.
  */
-export function mirrorsOf({ positions }: TriangleMesh, elevationRadians: number): MirrorPlane[] {
+export function mirrorsOf({ positions }: TriangleMesh, { elevation, roll }: Attitude): MirrorPlane[] {
   const extent = extentOf(boxAround(positions));
   // The mean of the vertices is on every plane of symmetry of an evenly sampled surface.
   const middle = new Float64Array(3);
   for (let i = 0; i < positions.length; i++) middle[i % 3]! += (3 * positions[i]!) / positions.length;
-  const [sin, cos] = [Math.sin(elevationRadians), Math.cos(elevationRadians)];
+  const [sin, cos] = [Math.sin(elevation), Math.cos(elevation)];
+  const [sinRoll, cosRoll] = [Math.sin(roll), Math.cos(roll)];
   const planeAt = (angle: number, shift: number): MirrorPlane => {
-    const normal = [Math.cos(angle), Math.sin(angle) * sin, -Math.sin(angle) * cos] as const;
+    const [right, up] = [Math.cos(angle), Math.sin(angle) * sin];
+    const normal = [right * cosRoll - up * sinRoll, right * sinRoll + up * cosRoll, -Math.sin(angle) * cos] as const;
     return {
       normal,
       offset: normal[0] * middle[0]! + normal[1] * middle[1]! + normal[2] * middle[2]! + shift * extent,

@@ -2,6 +2,14 @@ import { boxAround, extentOf } from '../base/box.js';
 import type { TexturedMesh } from '../base/mesh.js';
 import { usualElevation } from '../field/density-field.js';
 
+/** How the photo camera was turned relative to the ground, in radians. */
+export interface Attitude {
+  /** The angle at which the camera looked down on the object. */
+  readonly elevation: number;
+  /** The angle by which the object is turned counterclockwise in the photo. */
+  readonly roll: number;
+}
+
 export interface Posed<M> {
   readonly model: M;
   /** Converts points [3·N] from the camera's frame to the model's. */
@@ -11,20 +19,31 @@ export interface Posed<M> {
 /**
  * Rotates a model from the photo camera's frame into glTF's: Y up, the visible side towards +Z, standing on y = 0 and
  * centered in x and z. The longest side becomes one meter, since a photo does not tell the size.
- *
- * @param elevationRadians the angle at which the camera looked down on the object
  */
-export function pose<M extends TexturedMesh>(mesh: M, elevationRadians: number): Posed<M> {
-  const positions = tilt(mesh.positions, elevationRadians);
+export function pose<M extends TexturedMesh>(mesh: M, { elevation, roll }: Attitude): Posed<M> {
+  const upright = (vectors: Float32Array) => tilt(turnInPhoto(vectors, -roll), elevation);
+  const positions = upright(mesh.positions);
   const box = boxAround(positions);
   const { min, max } = box;
   const maxSide = extentOf(box);
   const origin = [(min[0] + max[0]) / 2, min[1], (min[2] + max[2]) / 2];
   const moveAndScale = (points: Float32Array) => points.map((value, i) => (value - origin[i % 3]!) / maxSide);
   return {
-    model: { ...mesh, positions: moveAndScale(positions), normals: tilt(mesh.normals, elevationRadians) },
-    toModel: (points) => moveAndScale(tilt(points, elevationRadians)),
+    model: { ...mesh, positions: moveAndScale(positions), normals: upright(mesh.normals) },
+    toModel: (points) => moveAndScale(upright(points)),
   };
+}
+
+/** Rotates about Z: counterclockwise in the photo. */
+function turnInPhoto(vectors: Float32Array, radians: number): Float32Array {
+  const [sin, cos] = [Math.sin(radians), Math.cos(radians)];
+  const turned = vectors.slice();
+  for (let i = 0; i < turned.length; i += 3) {
+    const [x, y] = [vectors[i]!, vectors[i + 1]!];
+    turned[i] = cos * x - sin * y;
+    turned[i + 1] = sin * x + cos * y;
+  }
+  return turned;
 }
 
 /** Rotates about X by minus the elevation: in the view of a camera that looks down, the top leans towards it. */

@@ -135,6 +135,19 @@ describe('vertexNormals', () => {
   });
 });
 
+const degree = Math.PI / 180;
+
+/** A mesh that is turned counterclockwise in the photo. */
+function turnedInPhoto(mesh: TriangleMesh, radians: number): TriangleMesh {
+  const [sin, cos] = [Math.sin(radians), Math.cos(radians)];
+  const positions = mesh.positions.slice();
+  for (let i = 0; i < positions.length; i += 3) {
+    const [x, y] = [positions[i]!, positions[i + 1]!];
+    positions.set([cos * x - sin * y, sin * x + cos * y], i);
+  }
+  return { ...mesh, positions };
+}
+
 /** A stool with four legs in the frame of a camera that looks down on it by `elevation`. */
 function stoolSeenFrom(elevation: number): TriangleMesh {
   const [sin, cos] = [Math.sin(elevation), Math.cos(elevation)];
@@ -174,27 +187,29 @@ describe('upright', () => {
     expect(estimateElevation(stoolSeenFrom(0.3).positions, { radians: 0, spreadRadians: 0 })).toBe(0);
   });
 
-  test('poses a model on y = 0, centered in x and z, one meter long, with upright legs', () => {
-    const elevation = (20 * Math.PI) / 180;
-    const mesh = stoolSeenFrom(elevation);
-    const { model } = pose({ ...mesh, normals: vertexNormals(mesh), uvs: new Float32Array() }, elevation);
-    const { positions } = model;
-    const along = (axis: number) => positions.filter((_, i) => i % 3 === axis).sort();
-    const [x, y, z] = [along(0), along(1), along(2)];
-    expect(y[0]).toBeCloseTo(0);
-    expect(x[0]! + x.at(-1)!).toBeCloseTo(0);
-    expect(z[0]! + z.at(-1)!).toBeCloseTo(0);
-    expect(Math.max(x.at(-1)! - x[0]!, y.at(-1)!, z.at(-1)! - z[0]!)).toBeCloseTo(1);
-    // All four feet touch the ground.
-    const feet = new Set<string>();
-    for (let i = 0; i < positions.length; i += 3) {
-      if (positions[i + 1]! < 0.03) feet.add(`${Math.sign(positions[i]!)} ${Math.sign(positions[i + 2]!)}`);
-    }
-    expect(feet.size).toBe(4);
-  });
+  test.each([0, 5])(
+    'poses a model on y = 0, centered in x and z, one meter long, with upright legs, if the photo is %i degrees off',
+    (roll) => {
+      const [elevation, radians] = [20 * degree, roll * degree];
+      const mesh = turnedInPhoto(stoolSeenFrom(elevation), radians);
+      const unposed = { ...mesh, normals: vertexNormals(mesh), uvs: new Float32Array() };
+      const { model } = pose(unposed, { elevation, roll: radians });
+      const { positions } = model;
+      const along = (axis: number) => positions.filter((_, i) => i % 3 === axis).sort();
+      const [x, y, z] = [along(0), along(1), along(2)];
+      expect(y[0]).toBeCloseTo(0);
+      expect(x[0]! + x.at(-1)!).toBeCloseTo(0);
+      expect(z[0]! + z.at(-1)!).toBeCloseTo(0);
+      expect(Math.max(x.at(-1)! - x[0]!, y.at(-1)!, z.at(-1)! - z[0]!)).toBeCloseTo(1);
+      // All four feet touch the ground.
+      const feet = new Set<string>();
+      for (let i = 0; i < positions.length; i += 3) {
+        if (positions[i + 1]! < 0.03) feet.add(`${Math.sign(positions[i]!)} ${Math.sign(positions[i + 2]!)}`);
+      }
+      expect(feet.size).toBe(4);
+    },
+  );
 });
-
-const degree = Math.PI / 180;
 
 /** A cross of two bars, rotated around Y. The second bar is across the far half of the first. */
 const cross = (turn: number) => {
@@ -207,12 +222,21 @@ const cross = (turn: number) => {
   });
 };
 
+const level = { elevation: 0, roll: 0 };
+
 describe('mirrorsOf', () => {
   test.each([0, 35, 130])('finds the plane through the long bar of a cross turned by %i degrees', (turn) => {
-    const [found] = mirrorsOf(cross(turn * degree), 0);
+    const [found] = mirrorsOf(cross(turn * degree), level);
     const across = found!.normal[0] * Math.cos(turn * degree) - found!.normal[2] * Math.sin(turn * degree);
     expect(Math.abs(across)).toBeGreaterThan(0.998);
     expect(Math.abs(found!.offset)).toBeLessThan(0.02);
+  });
+
+  test('finds the plane through the long bar of a cross in a photo that is not level', () => {
+    const [found] = mirrorsOf(turnedInPhoto(cross(0), 0.2), { elevation: 0, roll: 0.2 });
+    const { normal, offset } = found!;
+    expect(Math.abs(normal[0] * Math.cos(0.2) + normal[1] * Math.sin(0.2))).toBeGreaterThan(0.998);
+    expect(Math.abs(offset)).toBeLessThan(0.02);
   });
 
   test('finds no plane in a corkscrew', () => {
@@ -220,11 +244,11 @@ describe('mirrorsOf', () => {
       const rise = y - 0.25 * Math.atan2(z, x);
       return 0.12 - Math.hypot(Math.hypot(x, z) - 0.5, rise);
     });
-    expect(mirrorsOf(corkscrew, 0)).toEqual([]);
+    expect(mirrorsOf(corkscrew, level)).toEqual([]);
   });
 
   test('leaves out planes that separate the front from the back', () => {
-    for (const { normal } of mirrorsOf(cross(90 * degree), 0)) {
+    for (const { normal } of mirrorsOf(cross(90 * degree), level)) {
       expect(Math.abs(normal[2])).toBeLessThan(Math.cos(29 * degree));
     }
   });
@@ -236,6 +260,6 @@ describe('mirrorsOf', () => {
       const dent = 0.02 * Math.sin(3 * Math.atan2(z, x) + 12 * y);
       return Math.min(radius + dent - Math.hypot(x, z), 0.7 - Math.abs(y));
     });
-    expect(mirrorsOf(bottle, 0)).toEqual([]);
+    expect(mirrorsOf(bottle, level)).toEqual([]);
   });
 });

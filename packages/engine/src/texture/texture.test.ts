@@ -214,7 +214,7 @@ describe('the base color of the hidden side of a slanted egg', () => {
     const cutout = paintCutout(256, (u) => [...paint(u), 255]);
     const normals = vertexNormals(egg);
     const mesh = unwrap(egg, normals, view, textureSize);
-    const mirrors = mirrorsOf(egg, 0);
+    const mirrors = mirrorsOf(egg, { elevation: 0, roll: 0 });
     const [mirror] = mirrors;
     expect(Math.abs(sin * mirror!.normal[2] - cos * mirror!.normal[0])).toBeGreaterThan(0.99);
     const { width, data } = bake(mesh, egg, normals, cutout, view, { textureSize, mirrors });

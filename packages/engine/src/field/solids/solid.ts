@@ -32,6 +32,8 @@ export interface Solid {
   readonly camera: Camera;
   readonly bounds: Box;
   readonly elevation: Elevation;
+  /** See `DensityField`. */
+  readonly rollRadians: number;
 }
 
 /** Finds a solid of one kind that explains the outline and the front. Undefined for objects of other kinds. */

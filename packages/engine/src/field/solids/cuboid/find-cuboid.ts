@@ -90,7 +90,7 @@ export const findCuboid: FindSolid = (outline, front) => {
   if (hexagonArea(hull) < minHexagon * areaOf(hull)) return undefined;
   const found = search(outline, front);
   if (!found) return undefined;
-  const { cuboid, pitch } = found;
+  const { cuboid, pitch, roll } = found;
   const { camera } = cuboid;
   const edges = outlineOf(cuboid);
   const edgeRadius = Math.max(minEdgeRadius, roundingOf(edges, outline) * camera.distance * camera.halfTangent);
@@ -108,6 +108,7 @@ export const findCuboid: FindSolid = (outline, front) => {
     camera,
     bounds: boxAroundBoth(predicted, boxAround(Float32Array.from(cornersOf(cuboid).flat()), 2 / slope)),
     elevation: { radians: pitch, spreadRadians: 0 },
+    rollRadians: roll,
   };
 };
 
@@ -146,7 +147,10 @@ function hexagonArea(hull: readonly Edge[]): number {
 }
 
 /** The cuboid that agrees best with the outline and the front, if it agrees well enough. */
-function search(outline: Outline, { seen, elevationRadians }: Front): { cuboid: Cuboid; pitch: number } | undefined {
+function search(
+  outline: Outline,
+  { seen, elevationRadians }: Front,
+): { cuboid: Cuboid; pitch: number; roll: number } | undefined {
   const { camera } = outline;
   // The square root of the object's area in the plane z = 0, in units of camera space.
   const extent = (Math.sqrt(seen.totalCoverage) / toPixels) * camera.distance * camera.halfTangent;
@@ -183,7 +187,8 @@ function search(outline: Outline, { seen, elevationRadians }: Front): { cuboid: 
   const { overlap, frontError } = agreementOf(found[0]!, 1);
   if (overlap < minOverlap || frontError > maxFrontError) return undefined;
   const cuboid = cuboidOf(best, camera);
-  return straightness(cuboid, outline) < minStraightness ? undefined : { cuboid, pitch: best.pitch };
+  if (straightness(cuboid, outline) < minStraightness) return undefined;
+  return { cuboid, pitch: best.pitch, roll: best.roll };
 }
 
 /** The variables of the search. The sizes (half the width, height and depth) and the zoom are natural logarithms. */

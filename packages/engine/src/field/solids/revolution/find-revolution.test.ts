@@ -80,6 +80,23 @@ describe('a solid of revolution', () => {
   });
 });
 
+test('a bottle in a photo that is 3 degrees off gets its whole far side, and the angle is found', () => {
+  const radius = (height: number) => (height > 0.2 ? 0.07 : 0.14);
+  const bottle: Density = (x, y, z) => slope * Math.min(radius(y) - Math.hypot(x, z), 0.45 - Math.abs(y));
+  const [sin, cos] = [Math.sin(0.055), Math.cos(0.055)];
+  const turned: Density = (x, y, z) => seenFromAbove(bottle)(x * cos + y * sin, y * cos - x * sin, z);
+  const { density, outline } = photographed(turned);
+  const { rollRadians, density: completed } = findRevolution(
+    outline,
+    frontOf(withFlatBack(density), outline, bounds, elevation),
+  )!;
+  expect(Math.abs(rollRadians - 0.055)).toBeLessThan(0.012);
+  for (const height of [-0.35, 0, 0.35]) {
+    const [x, y, z] = camera(0, height, -0.85 * radius(height));
+    expect(completed(x * cos - y * sin, x * sin + y * cos, z)).toBeGreaterThan(0);
+  }
+});
+
 test('a handle stays, and the body behind it is round', () => {
   const { completed } = complete(both(mug, handle));
   expect(completed!.density(...camera(0.48, 0, 0))).toBeGreaterThan(0);

@@ -46,6 +46,7 @@ export const findRevolution: FindSolid = (outline, front) => {
     camera,
     bounds: boxAroundBoth(front.bounds, boundsOf(solid)),
     elevation: { radians: solid.tiltRadians, spreadRadians: 0 },
+    rollRadians: solid.rollRadians,
   };
 };
 
@@ -54,15 +55,16 @@ function startIn(outline: Outline, { bounds, elevationRadians: tiltRadians }: Fr
   const width = bounds.max[0] - bounds.min[0];
   const z = (bounds.min[2] + bounds.max[2]) / 2;
   let [x, area] = [(bounds.min[0] + bounds.max[0]) / 2, 0];
+  const axisAt = (atX: number): Axis => ({ x: atX, z, tiltRadians, rollRadians: 0 });
   for (const spread of [0.3, 0.1, 0.03]) {
     const middle = x;
     for (const share of [-1, -0.5, 0, 0.5, 1]) {
-      const axis = { x: middle + share * spread * width, z, tiltRadians };
+      const axis = axisAt(middle + share * spread * width);
       const found = largestInside(axis, outline, bounds, searched).radii.reduce((sum, radius) => sum + radius, 0);
       if (found > area) [x, area] = [axis.x, found];
     }
   }
-  return { x, z, tiltRadians };
+  return axisAt(x);
 }
 
 /**

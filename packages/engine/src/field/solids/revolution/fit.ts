@@ -1,7 +1,7 @@
 import { mean, median } from '../../../base/averages.js';
 import { type Camera, frameScale } from '../../../base/camera.js';
 import type { Front, Outline } from '../solid.js';
-import { type Axis, boundsOf, endsOf, type Turned } from './turned.js';
+import { type Axis, boundsOf, endsOf, fromAxis, type Turned } from './turned.js';
 
 /** How well a solid explains a photo. */
 export interface Fit {
@@ -85,7 +85,7 @@ interface Hit {
 /** Returns a function that casts a ray through a position in the frame. */
 function raysAt(solid: Turned, camera: Camera): (u: number, v: number) => Hit | undefined {
   const { low, rowHeight, radii } = solid;
-  const [cos, sin] = [Math.cos(solid.tiltRadians), Math.sin(solid.tiltRadians)];
+  const place = fromAxis(solid);
   const { min, max } = boundsOf(solid);
   const top = low + (endsOf(radii)[1] + 1) * rowHeight;
   const step = (max[2] - min[2]) / samples;
@@ -94,15 +94,14 @@ function raysAt(solid: Turned, camera: Camera): (u: number, v: number) => Hit | 
     for (let k = 0; k <= samples; k++) {
       const z = max[2] - k * step;
       const scale = frameScale(camera, z);
-      const [x, y] = [u * scale, -v * scale];
-      const along = y * cos + (z - solid.z) * sin;
+      const [along, toward, side] = place(u * scale, -v * scale, z);
       const radius = radii[Math.floor((along - low) / rowHeight)] ?? 0;
-      const inside = radius - Math.hypot((z - solid.z) * cos - y * sin, x - solid.x);
+      const inside = radius - Math.hypot(toward, side);
       if (radius > 0 && inside > 0) {
         const throughEnd = before === -Infinity;
         return {
           depth: throughEnd ? z + step / 2 : z + (step * inside) / (inside - before),
-          aside: Math.abs(x - solid.x) / radius,
+          aside: Math.abs(side) / radius,
           radius,
           isLid: throughEnd && along > top - 2.5 * rowHeight && inside > 2 * step,
         };

@@ -22,6 +22,13 @@ const maxFirstError = 2 * maxError;
 /** The minimum `coverage` of the first candidate, a little less than `findRevolution` demands of the best one. */
 const minFirstCoverage = 0.6;
 
+/**
+ * The steps, in radians, in which the axis is turned in the photo, because a photo taken by hand may not be level. The
+ * first one must lower the cost by at least `minRollGain`. In the validation set, it lowers that of a bottle in photos
+ * that are off by 3.5 degrees by 0.16, and that of level ones by at most 0.08: a handle has an effect as well.
+ */
+const [rollSteps, minRollGain] = [[0.04, 0.02, 0.01], 0.12] as const;
+
 /** A solid that fills the outline, and how well it agrees with the photo: the lower its cost, the better. */
 export interface Candidate {
   readonly solid: Turned;
@@ -51,7 +58,7 @@ export const isPromising = ({ coverage, error }: Fit): boolean =>
 
 /**
  * Finds the solid of revolution that fills the outline and agrees best with the predicted front, if it agrees well
- * enough: first its tilt and its top, then its axis to the left or right.
+ * enough: first its tilt and its top, then its roll, then its axis to the left or right.
  */
 export function searchOutline(
   start: Axis,
@@ -60,16 +67,26 @@ export function searchOutline(
   front: Front,
 ): { solid: Turned; hollow: Hollow | undefined } | undefined {
   let best = first;
-  const consider = (x: number, lift: number, top: Top) => {
-    const candidate = candidateAt({ ...start, x }, lift, top, outline, front);
+  const consider = (axis: Axis, lift: number, top: Top) => {
+    const candidate = candidateAt(axis, lift, top, outline, front);
     if (candidate.cost < best.cost) best = candidate;
   };
   for (const lift of [-0.2, -0.1, 0, 0.1, 0.2]) {
-    for (const top of ['pointed', 'flat'] as const) consider(start.x, lift, top);
+    for (const top of ['pointed', 'flat'] as const) consider(start, lift, top);
   }
-  const { solid, lift, top } = best;
+  const { lift, top } = best;
+  const level = best;
+  for (const step of rollSteps) {
+    const { x, rollRadians } = best.solid;
+    for (const turn of [-step, step]) consider({ ...start, x, rollRadians: rollRadians + turn }, lift, top);
+    if (level.cost - best.cost < minRollGain) {
+      best = level;
+      break;
+    }
+  }
+  const { x, rollRadians } = best.solid;
   const width = front.bounds.max[0] - front.bounds.min[0];
-  for (const share of [-0.02, 0.02, -0.01, 0.01]) consider(solid.x + share * width, lift, top);
+  for (const share of [-0.02, 0.02, -0.01, 0.01]) consider({ ...start, x: x + share * width, rollRadians }, lift, top);
   if (best.fit.error > maxError || Math.abs(best.fit.edge) > maxEdge) return undefined;
   const hollow = hollowOf(best.solid, front.density);
   return { solid: fillOutline(best.solid, hollow ? 'flat' : best.top, outline, front, final), hollow };

@@ -4,11 +4,16 @@ import { clamp, sampleBilinear, sampleSquare } from '../../../base/interpolation
 import { signedDistance } from '../../distance-transform.js';
 import { type Density, toPixels } from '../solid.js';
 
-/** An axis of revolution: it crosses the plane y = 0 at (x, z), and its upper end leans toward the camera. */
+/**
+ * An axis of revolution in the space of an upright camera: it crosses the plane y = 0 at (x, z), and its upper end leans
+ * toward the camera. The photo's camera is turned from there about its view axis.
+ */
 export interface Axis {
   readonly x: number;
   readonly z: number;
   readonly tiltRadians: number;
+  /** The angle by which the object is turned counterclockwise in the photo. */
+  readonly rollRadians: number;
 }
 
 /** A solid of revolution: radii at even steps along its axis, 0 beyond its ends. */
@@ -32,11 +37,23 @@ const flattening = 0.98;
 /** Returns a point in camera space: beside the middle of a row, `toward` the camera and to the `side` of the axis. */
 export type PointAt = (row: number, toward: number, side: number) => readonly [x: number, y: number, z: number];
 
-export function pointsAround({ x, z, tiltRadians, low, rowHeight }: Turned): PointAt {
+export function pointsAround({ x, z, tiltRadians, rollRadians, low, rowHeight }: Turned): PointAt {
   const [cos, sin] = [Math.cos(tiltRadians), Math.sin(tiltRadians)];
+  const [cosRoll, sinRoll] = [Math.cos(rollRadians), Math.sin(rollRadians)];
   return (row, toward, side) => {
     const along = low + (row + 0.5) * rowHeight;
-    return [x + side, along * cos - toward * sin, z + along * sin + toward * cos];
+    const [right, up] = [x + side, along * cos - toward * sin];
+    return [right * cosRoll - up * sinRoll, right * sinRoll + up * cosRoll, z + along * sin + toward * cos];
+  };
+}
+
+/** Returns a function that finds a point in camera space from the axis: its place along it, toward the camera and beside it. */
+export function fromAxis({ x: axisX, z: axisZ, tiltRadians, rollRadians }: Axis) {
+  const [cos, sin] = [Math.cos(tiltRadians), Math.sin(tiltRadians)];
+  const [cosRoll, sinRoll] = [Math.cos(rollRadians), Math.sin(rollRadians)];
+  return (x: number, y: number, z: number): readonly [along: number, toward: number, side: number] => {
+    const [right, up] = [x * cosRoll + y * sinRoll, y * cosRoll - x * sinRoll];
+    return [up * cos + (z - axisZ) * sin, (z - axisZ) * cos - up * sin, right - axisX];
   };
 }
 
@@ -54,14 +71,19 @@ export const endsOf = (radii: Float32Array): [first: number, last: number] => [
 ];
 
 /** Computes a box around a solid, with room for its rounding. */
-export function boundsOf({ x, z, tiltRadians, low, rowHeight, radii }: Turned): Box {
+export function boundsOf({ x, z, tiltRadians, rollRadians, low, rowHeight, radii }: Turned): Box {
   const [cos, sin] = [Math.cos(tiltRadians), Math.sin(tiltRadians)];
   const [first, last] = endsOf(radii);
   const [bottom, top] = [low + first * rowHeight, low + (last + 1) * rowHeight];
   const radius = Math.max(...radii) + 0.05;
+  const [left, right] = [x - radius / flattening, x + radius / flattening];
+  const [lower, upper] = [bottom * cos - radius * sin - 0.05, top * cos + radius * sin + 0.05];
+  const roll = Math.sin(rollRadians);
+  const [above, below] = [Math.max(-upper * roll, -lower * roll), Math.min(-upper * roll, -lower * roll)];
+  const [east, west] = [Math.max(left * roll, right * roll), Math.min(left * roll, right * roll)];
   return {
-    min: [x - radius / flattening, bottom * cos - radius * sin - 0.05, z + bottom * sin - radius],
-    max: [x + radius / flattening, top * cos + radius * sin + 0.05, z + top * sin + radius],
+    min: [left + below, lower + west, z + bottom * sin - radius],
+    max: [right + above, upper + east, z + top * sin + radius],
   };
 }
 
@@ -71,15 +93,14 @@ export function boundsOf({ x, z, tiltRadians, low, rowHeight, radii }: Turned): 
  * @param hollow undefined: the solid is full
  */
 export function densityOf(solid: Turned, hollow: Hollow | undefined, camera: Camera): Density {
-  const { x: axisX, z: axisZ, tiltRadians, low } = solid;
-  const [cos, sin] = [Math.cos(tiltRadians), Math.sin(tiltRadians)];
+  const { low } = solid;
+  const place = fromAxis(solid);
   const { distances, cells, cell } = crossSection(solid, hollow);
   // One logit per pixel, as in the outline.
   const slope = (cell * toPixels) / (camera.distance * camera.halfTangent);
   return (x, y, z) => {
-    const toward = (z - axisZ) * cos - y * sin;
-    const along = y * cos + (z - axisZ) * sin;
-    const radius = Math.hypot(toward, (x - axisX) * flattening);
+    const [along, toward, side] = place(x, y, z);
+    const radius = Math.hypot(toward, side * flattening);
     return slope * sampleSquare(distances, cells, (2 * radius) / cell / cells, (2 * (along - low)) / cell / cells - 1);
   };
 }
