@@ -5,7 +5,9 @@ import { sampleGrid } from '../field/sample-grid.js';
 import { depthMap } from '../render/rasterize.js';
 import { marchingCubes } from '../surface/marching-cubes.js';
 import { viewOf } from '../texture/bake-views.js';
+import type { PlacedView } from './bend.js';
 import { centerOf, mapSize, newSample, sampleOutline } from './map.js';
+import { withMissingParts } from './missing-parts.js';
 import type { PreparedView } from './prepared-view.js';
 import { multiply, rotationOf, type ViewCamera } from './view-camera.js';
 
@@ -25,25 +27,28 @@ const searchRounds = 90;
 /** Turns at which the search starts, in radians, until one agrees: a handle may be on the wrong side of the outline. */
 const startYaws = [0, -0.2, 0.2];
 
-interface Placed {
-  readonly view: PreparedView;
-  readonly camera: ViewCamera;
+/** A completed field with the parts that other photos show, and the cameras in its space. */
+export interface KeptSolid {
+  readonly field: DensityField;
+  readonly cameras: readonly ViewCamera[];
 }
 
 /**
  * @param completed the field of the front photo alone, in the space of its own camera
  * @param placed the views in the space of the registered front, which is the first
- * @returns the cameras in the space of the completed field, or undefined if an outline disagrees
+ * @returns undefined if an outline disagrees
  */
-export async function camerasOfCompleted(
+export async function keepCompleted(
   completed: DensityField,
-  placed: readonly Placed[],
-): Promise<ViewCamera[] | undefined> {
+  placed: readonly PlacedView[],
+): Promise<KeptSolid | undefined> {
   const mesh = marchingCubes(await sampleGrid(completed, cells), completed.threshold);
   if (mesh.indices.length === 0) return undefined;
   const [front, ...others] = placed;
   const { distance, halfTangent } = completed.camera;
-  const cameras: ViewCamera[] = [{ ...front!.camera, distance, halfTangent }];
+  const moved: PlacedView[] = [
+    { view: front!.view, camera: { ...front!.camera, distance, halfTangent, reliefOffset: 0 } },
+  ];
   for (const { view, camera } of others) {
     const start = atRelief(camera, front!.camera.reliefOffset);
     const cameraAt = ([yaw, pitch, roll, x, y, size]: readonly number[]): ViewCamera => ({
@@ -58,9 +63,9 @@ export async function camerasOfCompleted(
       if (1 - costAt(moves) >= minOverlap) break;
     }
     if (1 - costAt(moves) < minOverlap) return undefined;
-    cameras.push(cameraAt(moves));
+    moved.push({ view, camera: cameraAt(moves) });
   }
-  return cameras;
+  return { field: await withMissingParts(completed, moved), cameras: moved.map(({ camera }) => camera) };
 }
 
 /** Moves a camera as if the front photo's relief were at depth 0. */

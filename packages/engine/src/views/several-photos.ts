@@ -7,7 +7,7 @@ import type { FramedCutout } from '../photo/frame.js';
 import { bendViews } from './bend.js';
 import { fittingViews } from './fitting-views.js';
 import { fusedField } from './fuse.js';
-import { camerasOfCompleted } from './keep-completed.js';
+import { keepCompleted } from './keep-completed.js';
 import { type PreparedView, prepareView } from './prepared-view.js';
 import { multiply, transpose, type ViewCamera } from './view-camera.js';
 
@@ -66,8 +66,8 @@ export async function fusePhotos(
     };
   });
   const alone = columnsField(prepared[0]!.view.prediction);
-  const cameras = alone.bumpyBehind ? undefined : await camerasOfCompleted(alone, used);
-  if (cameras) return { field: alone, used: used.map((photo, i) => ({ ...photo, camera: cameras[i]! })) };
+  const kept = alone.bumpyBehind ? undefined : await keepCompleted(alone, used);
+  if (kept) return { field: kept.field, used: used.map((photo, i) => ({ ...photo, camera: kept.cameras[i]! })) };
   signal?.throwIfAborted();
   const bent = bendViews(used);
   signal?.throwIfAborted();

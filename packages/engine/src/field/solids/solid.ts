@@ -111,6 +111,15 @@ export const coverageAt = (distance: number): number => clamp(0.5 + toPixels * d
 const [minPartPixels, jointPixels] = [1.5, 1.5];
 
 /**
+ * The density to which a part may reach, positive where it stays.
+ *
+ * @param inPart how far inside the part's outline a position is, in pixels
+ * @param inSolid how far inside the solid's outline it is
+ */
+export const jointAt = (inPart: number, inSolid: number): number =>
+  1.5 * Math.min(inPart + minPartPixels + jointPixels, jointPixels - inSolid);
+
+/**
  * Cuts a solid at the photo's outline, and joins it with the parts of the object that are outside of its own outline: feet,
  * handles, the stand of a monitor.
  *
@@ -137,8 +146,7 @@ export function withParts(
     const [u, v] = [x * k, -y * k];
     const own = Math.min(solid(x, y, z), margin + outline.densityAt(u, v));
     if (!parts) return clamp(own, -3, 3);
-    const nearPart = sampleSquare(parts, seenSize, u, v) + minPartPixels + jointPixels;
-    const joint = 1.5 * Math.min(nearPart, jointPixels - toPixels * insideSolid(u, v));
+    const joint = jointAt(sampleSquare(parts, seenSize, u, v), toPixels * insideSolid(u, v));
     if (joint <= -3) return clamp(own, -3, 3);
     // The same pixel and depth, in the space of the outline's camera.
     const scale = frameScale(outline.camera, z);

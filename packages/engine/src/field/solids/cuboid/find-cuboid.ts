@@ -113,20 +113,26 @@ export const findCuboid: FindSolid = (outline, front) => {
 };
 
 /**
- * The radius of the edges, in units of the frame: that of the arcs which leave as much of each corner of the outline
- * empty as the photo does.
+ * The radius of the edges, in units of the frame: that of the arcs which leave as much of the corners of the outline empty
+ * as the photo does. A corner that is cut off or covered by a part is an outlier, so it is a median. Corners count by how
+ * much a radius leaves empty there.
  */
 function roundingOf(edges: readonly Edge[], outline: Outline): number {
-  let [sum, weight] = [0, 0];
-  edges.forEach(({ from, a, b }, i) => {
+  const corners = edges.map(({ from, a, b }, i) => {
     const before = edges.at(i - 1)!;
     // The angle between the edges at this corner is 180 degrees less that between their normals.
     const halfAngle = (Math.PI - Math.acos(clamp(a * before.a + b * before.b, -1, 1))) / 2;
-    const gapPerRadius = 1 / Math.sin(halfAngle) - 1;
-    sum += gapPerRadius * Math.max(0, -outline.distanceInside(...from));
-    weight += gapPerRadius ** 2;
+    const weight = 1 / Math.sin(halfAngle) - 1;
+    return { radius: Math.max(0, -outline.distanceInside(...from)) / weight, weight };
   });
-  return sum / weight;
+  corners.sort((one, other) => one.radius - other.radius);
+  const half = corners.reduce((sum, { weight }) => sum + weight, 0) / 2;
+  let sum = 0;
+  for (const { radius, weight } of corners) {
+    sum += weight;
+    if (sum >= half) return radius;
+  }
+  return 0;
 }
 
 /** The area of the hexagon that remains of a hull, if the corners that matter least are removed one after another. */
