@@ -183,7 +183,7 @@ export function columnsField(prediction: ColumnsPrediction): DensityField {
       ? undefined
       : findSolid(outline, frontOf(predicted, outline, bounds, elevationRadians));
   const shape = solid ?? {
-    ...{ density: predicted, camera: outline.camera, bounds, rollRadians: 0 },
+    ...{ density: predicted, camera: outline.camera, bounds, rollRadians: 0, projects: false },
     elevation: elevationRadians === undefined ? undefined : learnedElevation(elevationRadians),
   };
   return {
@@ -191,7 +191,7 @@ export function columnsField(prediction: ColumnsPrediction): DensityField {
     camera: shape.camera,
     elevation: shape.elevation,
     rollRadians: shape.rollRadians,
-    projects: false,
+    projects: shape.projects,
     bumpyBehind: !solid,
     bounds: shape.bounds,
     async evaluate(points, values) {

@@ -32,8 +32,9 @@ export interface Solid {
   readonly camera: Camera;
   readonly bounds: Box;
   readonly elevation: Elevation;
-  /** See `DensityField`. */
+  /** See `DensityField` for these two. */
   readonly rollRadians: number;
+  readonly projects: boolean;
 }
 
 /** Finds a solid of one kind that explains the outline and the front. Undefined for objects of other kinds. */
