@@ -33,7 +33,7 @@ const baseline = 'inflate';
 /** @typedef {import('./read-set.mjs').QualityObject} QualityObject */
 /** @typedef {import('./sample-surface.mjs').TexturedTriangles} TexturedTriangles */
 /** @typedef {import('./sample-surface.mjs').RgbaImage} RgbaImage */
-/** @typedef {import('./silhouette.mjs').Lens & { elevationRadians: number }} PhotoCamera */
+/** @typedef {import('./silhouette.mjs').Lens & import('./silhouette.mjs').Attitude} PhotoCamera */
 /** @typedef {import('./side-figures.mjs').FoundView} FoundView */
 /** @typedef {{ mesh: TexturedTriangles, baseColor: RgbaImage, camera: PhotoCamera, views: readonly FoundView[] | undefined }} Model */
 /** @typedef {{ photo: string, side: import('./read-set.mjs').Side }} Input */
@@ -181,7 +181,7 @@ function installedBundles() {
 const sphere = {
   reconstruct: async ([{ photo }]) => ({
     ...sphereModel(await readPixels(photo)),
-    camera: { elevationRadians: 0, halfTangent: 0.18, foregroundRatio: defaultRatio },
+    camera: { elevationRadians: 0, rollRadians: 0, halfTangent: 0.18, foregroundRatio: defaultRatio },
     views: undefined,
   }),
 };
@@ -200,7 +200,7 @@ async function openBundle(name) {
       const { elevationRadians, views } = stats;
       return {
         ...(await readGlb(glb)),
-        camera: { elevationRadians, halfTangent: halfTangentOf(glb), foregroundRatio },
+        camera: { elevationRadians, foregroundRatio, ...photoCameraOf(glb) },
         views,
       };
     },
@@ -215,14 +215,15 @@ function foregroundRatioOf({ manifest }) {
 }
 
 /**
- * The lens that the model was made with. A bundle assumes one, and the engine may find another.
+ * The lens that the model was made with, which the engine may have found, and the roll of the photo.
  *
  * @param {Uint8Array} glb
  */
-function halfTangentOf(glb) {
+function photoCameraOf(glb) {
   const bytes = Buffer.from(glb.buffer, glb.byteOffset, glb.byteLength);
   const { asset } = JSON.parse(bytes.toString('utf8', 20, 20 + bytes.readUInt32LE(12)));
-  return Math.tan(asset.extras.photo.fieldOfView / 2);
+  const { fieldOfView, rollRadians = 0 } = asset.extras.photo;
+  return { halfTangent: Math.tan(fieldOfView / 2), rollRadians };
 }
 
 /**

@@ -7,21 +7,26 @@ const boxThreshold = 100;
 /** @typedef {import('./sample-surface.mjs').Triangles} Triangles */
 /** @typedef {import('./sample-surface.mjs').RgbaImage} RgbaImage */
 /** @typedef {{ halfTangent: number, foregroundRatio: number }} Lens */
+/**
+ * How the camera was turned: it looked down by the elevation, and the object is turned counterclockwise in the photo.
+ *
+ * @typedef {{ elevationRadians: number, rollRadians: number }} Attitude
+ */
 
 /**
  * Compares the model's outline, seen from the camera of the photo, with the photo's: intersection over union.
  *
- * A GLB is upright and does not tell where the camera was. All but the camera's position is known, though: it looked
- * down by `elevationRadians` through a lens with `halfTangent`, and the object's box filled `foregroundRatio` of the
- * frame, centered. The model is rotated back and moved until it fills the same frame.
+ * A GLB is upright and does not tell where the camera was. All but the camera's position is known, though: its attitude
+ * and lens, and the object's box filled `foregroundRatio` of the frame, centered. The model is rotated back and moved
+ * until it fills the same frame.
  *
  * @param {Triangles} mesh Y up, the photographed side towards +Z
  * @param {RgbaImage} photo its alpha is the object
- * @param {Lens & { elevationRadians: number }} camera
+ * @param {Lens & Attitude} camera
  */
-export function silhouetteIou(mesh, photo, { elevationRadians, halfTangent, foregroundRatio }) {
-  const expected = outlineOfPhoto(photo, foregroundRatio);
-  const rendered = outlineOfMesh(mesh, elevationRadians, { halfTangent, foregroundRatio });
+export function silhouetteIou(mesh, photo, camera) {
+  const expected = outlineOfPhoto(photo, camera.foregroundRatio);
+  const rendered = outlineOfMesh(mesh, camera);
   let [intersection, union] = [0, 0];
   for (let i = 0; i < expected.length; i++) {
     intersection += expected[i] & rendered[i];
@@ -63,12 +68,11 @@ function outlineOfPhoto({ width, height, data }, foregroundRatio) {
 
 /**
  * @param {Triangles} mesh
- * @param {number} elevationRadians
- * @param {Lens} lens
+ * @param {Lens & Attitude} camera
  * @returns [size·size] of 0 and 1
  */
-function outlineOfMesh({ positions, indices }, elevationRadians, lens) {
-  const corners = project(lookDown(positions, elevationRadians), lens);
+function outlineOfMesh({ positions, indices }, camera) {
+  const corners = project(seenBy(camera, positions), camera);
   const outline = new Uint8Array(size * size);
   for (let t = 0; t < indices.length; t += 3)
     fillTriangle(outline, corners, indices[t], indices[t + 1], indices[t + 2]);
@@ -76,16 +80,19 @@ function outlineOfMesh({ positions, indices }, elevationRadians, lens) {
 }
 
 /**
- * Rotates positions [3·V] into the frame of a camera that looks down by the angle along -Z.
+ * Rotates positions [3·V] into the frame of a camera that looks along -Z.
  *
+ * @param {Attitude} camera
  * @param {Float32Array} positions
- * @param {number} elevationRadians
  */
-function lookDown(positions, elevationRadians) {
+function seenBy({ elevationRadians, rollRadians }, positions) {
   const [sin, cos] = [Math.sin(elevationRadians), Math.cos(elevationRadians)];
+  const [sinRoll, cosRoll] = [Math.sin(rollRadians), Math.cos(rollRadians)];
   const rotated = positions.slice();
   for (let i = 0; i < positions.length; i += 3) {
-    rotated[i + 1] = cos * positions[i + 1] - sin * positions[i + 2];
+    const [x, y] = [positions[i], cos * positions[i + 1] - sin * positions[i + 2]];
+    rotated[i] = cosRoll * x - sinRoll * y;
+    rotated[i + 1] = sinRoll * x + cosRoll * y;
     rotated[i + 2] = cos * positions[i + 2] + sin * positions[i + 1];
   }
   return rotated;

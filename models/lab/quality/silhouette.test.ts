@@ -3,7 +3,7 @@ import { silhouetteIou } from './silhouette.mjs';
 import { sphereModel } from './sphere.mjs';
 import { isWatertight } from './watertight.mjs';
 
-const level = { elevationRadians: 0, halfTangent: 0.18, foregroundRatio: 0.86 };
+const level = { elevationRadians: 0, rollRadians: 0, halfTangent: 0.18, foregroundRatio: 0.86 };
 const sphere = sphereModel(photo(() => true)).mesh;
 
 test('a sphere matches a disc anywhere in the photo, and about four fifths of a square', () => {
@@ -13,13 +13,17 @@ test('a sphere matches a disc anywhere in the photo, and about four fifths of a 
   expect(silhouetteIou(sphere, square, level)).toBeCloseTo(Math.PI / 4, 1);
 });
 
-test('a flat plate seen from above matches an ellipse at the right elevation only', () => {
+test('a flat plate seen from above matches an ellipse at the right elevation and roll only', () => {
   const positions = sphere.positions.map((value, i) => (i % 3 === 1 ? value / 100 : value));
   const ellipse = photo((x, y) => Math.hypot((x - 100) / 80, (y - 100) / 40) < 1);
-  const narrow = { halfTangent: 0.02, foregroundRatio: 0.86 };
+  const tilted = photo((x, y) => Math.hypot((x - y) / 80, (x + y - 200) / 40) < Math.SQRT2);
+  const narrow = { rollRadians: 0, halfTangent: 0.02, foregroundRatio: 0.86 };
   const plate = { ...sphere, positions };
   expect(silhouetteIou(plate, ellipse, { ...narrow, elevationRadians: Math.PI / 6 })).toBeGreaterThan(0.95);
   expect(silhouetteIou(plate, ellipse, { ...narrow, elevationRadians: Math.PI / 3 })).toBeLessThan(0.7);
+  const above = { ...narrow, elevationRadians: Math.PI / 6 };
+  expect(silhouetteIou(plate, tilted, { ...above, rollRadians: Math.PI / 4 })).toBeGreaterThan(0.95);
+  expect(silhouetteIou(plate, tilted, above)).toBeLessThan(0.7);
 });
 
 test('a mesh is closed if every edge has its opposite, also where vertices are split along a seam', () => {
