@@ -1,5 +1,5 @@
 import type { Box } from '../base/box.js';
-import { frameScale } from '../base/camera.js';
+import { type Camera, frameScale } from '../base/camera.js';
 import type { Cutout } from '../base/image.js';
 import { clamp, sampleSquare, smoothMin } from '../base/interpolation.js';
 import type { Bundle } from '../bundle/load-bundle.js';
@@ -8,7 +8,7 @@ import { matteChannel, toInput } from '../photo/frame.js';
 import { bilateralFilter } from './bilateral-filter.js';
 import type { ColumnsDecoder, ColumnsManifest, ColumnsPrediction } from './columns-prediction.js';
 import type { DecoderKind } from './decoder-kind.js';
-import { type DensityField, learnedElevation } from './density-field.js';
+import { type DensityField, evaluateEach, learnedElevation } from './density-field.js';
 import { signedDistance } from './distance-transform.js';
 import { sampleFront, upsampleInside, withoutRamps } from './front-depth.js';
 import { findSolid } from './solids/find-solid.js';
@@ -153,21 +153,26 @@ export function predictionOf(
   };
 }
 
+/** The outline of a photo, as a camera at [0, 0, distance] sees it. */
+export function outlineOf({ widened, photographed, size }: ColumnsPrediction, camera: Camera): Outline {
+  const inside = (distances: Float32Array) => (u: number, v: number) =>
+    (sampleSquare(distances, outlineSize, u, v) * 2) / outlineSize;
+  const insideWidened = inside(widened);
+  return {
+    camera,
+    // About the slope of the network's own occupancy across an edge: one logit per pixel of the network.
+    densityAt: (u, v) => clamp((insideWidened(u, v) * size) / 2, -3, 3),
+    // Solids are fitted to this outline. A wire that was widened would make a crate below it too tall.
+    distanceInside: inside(photographed),
+  };
+}
+
 /** Makes the field of one photo. */
 export function columnsField(prediction: ColumnsPrediction): DensityField {
   const { manifest, size, coarseMatte, frontDepth, front, occupancy, backColor, elevationRadians } = prediction;
   const { decoder, threshold } = manifest;
   const { distance } = manifest.camera;
-  const inside = (distances: Float32Array) => (u: number, v: number) =>
-    (sampleSquare(distances, outlineSize, u, v) * 2) / outlineSize;
-  const insideWidened = inside(prediction.widened);
-  const outline: Outline = {
-    camera: { distance, halfTangent: decoder.halfWidth / distance },
-    // About the slope of the network's own occupancy across an edge: one logit per pixel of the network.
-    densityAt: (u, v) => clamp((insideWidened(u, v) * size) / 2, -3, 3),
-    // Solids are fitted to this outline. A wire that was widened would make a crate below it too tall.
-    distanceInside: inside(prediction.photographed),
-  };
+  const outline = outlineOf(prediction, { distance, halfTangent: decoder.halfWidth / distance });
   const predicted = predictedDensity(decoder, front, occupancy, size, outline);
   const { near, far } = depthRange(frontDepth, occupancy, coarseMatte, size, decoder.steps);
   const halfDepth = decoder.halfWidth * decoder.halfDepth;
@@ -183,7 +188,7 @@ export function columnsField(prediction: ColumnsPrediction): DensityField {
       ? undefined
       : findSolid(outline, frontOf(predicted, outline, bounds, elevationRadians));
   const shape = solid ?? {
-    ...{ density: predicted, camera: outline.camera, bounds, rollRadians: 0, projects: false },
+    ...{ density: predicted, camera: outline.camera, bounds, rollRadians: 0, completedAs: undefined },
     elevation: elevationRadians === undefined ? undefined : learnedElevation(elevationRadians),
   };
   return {
@@ -191,14 +196,12 @@ export function columnsField(prediction: ColumnsPrediction): DensityField {
     camera: shape.camera,
     elevation: shape.elevation,
     rollRadians: shape.rollRadians,
-    projects: shape.projects,
+    // The cross section of a solid of revolution is made of the outline's pixels.
+    projects: shape.completedAs === 'cuboid',
     bumpyBehind: !solid,
+    completedAs: shape.completedAs,
     bounds: shape.bounds,
-    async evaluate(points, values) {
-      for (let i = 0, p = 0; i < values.length; i++, p += 3) {
-        values[i] = shape.density(points[p]!, points[p + 1]!, points[p + 2]!);
-      }
-    },
+    evaluate: evaluateEach(shape.density),
     ...(backColor && {
       colorsRepeatFront: true,
       async evaluateColors(points: Float32Array, colors: Float32Array) {

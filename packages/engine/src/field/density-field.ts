@@ -41,6 +41,8 @@ export interface DensityField {
    * position of the image. It is then faired; see `fair`. False for completed solids, whose edges are meant.
    */
   readonly bumpyBehind: boolean;
+  /** The kind of solid that replaced a network's prediction, if one did. */
+  readonly completedAs?: 'cuboid' | 'revolution' | undefined;
   /**
    * Evaluates the density.
    *
@@ -62,6 +64,15 @@ export interface DensityField {
    */
   evaluateColors?(points: Float32Array, colors: Float32Array): Promise<void>;
 }
+
+/** Evaluates a density at each of many points. */
+export const evaluateEach =
+  (density: (x: number, y: number, z: number) => number): DensityField['evaluate'] =>
+  async (points, values) => {
+    for (let i = 0, p = 0; i < values.length; i++, p += 3) {
+      values[i] = density(points[p]!, points[p + 1]!, points[p + 2]!);
+    }
+  };
 
 /** A field without a camera: Y is up, and the side that the photo shows faces +Z. */
 export type CameralessField = Omit<DensityField, 'camera'>;

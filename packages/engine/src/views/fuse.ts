@@ -1,17 +1,27 @@
 import { clamp, sampleSquare, smoothMin } from '../base/interpolation.js';
-import type { DensityField } from '../field/density-field.js';
+import { type DensityField, evaluateEach } from '../field/density-field.js';
+import type { Density } from '../field/solids/solid.js';
 import type { BentView } from './bend.js';
 import { type Evidence, fusedEvidence, seamRounding } from './evidence.js';
 import { liftAt, settle } from './settle.js';
 import { seePoint } from './view-camera.js';
 
+export interface FusedField extends DensityField {
+  readonly densityAt: Density;
+}
+
 /** Fuses views to a field in the space of the front photo's camera: the evidence, with contradictions settled. */
-export function fusedField(views: readonly BentView[], elevationRadians: number): DensityField {
+export function fusedField(views: readonly BentView[], elevationRadians: number): FusedField {
   const { camera, view } = views[0]!;
   const evidenceAt = fusedEvidence(views);
   const found: Evidence = { outline: 0, others: 0 };
   const { lift, bounds } = settle(views);
   const { backColor, size } = view.prediction;
+  const densityAt: Density = (x, y, z) => {
+    evidenceAt(x, y, z, found);
+    const others = clamp(found.others + liftAt(lift, x, y, z), -3, 6);
+    return Math.max(smoothMin(found.outline, others, seamRounding), -3);
+  };
   return {
     threshold: 0,
     camera: { distance: camera.distance, halfTangent: camera.halfTangent },
@@ -19,14 +29,8 @@ export function fusedField(views: readonly BentView[], elevationRadians: number)
     projects: false,
     bumpyBehind: true,
     bounds,
-    async evaluate(points, values) {
-      for (let i = 0, p = 0; i < values.length; i++, p += 3) {
-        const [x, y, z] = [points[p]!, points[p + 1]!, points[p + 2]!];
-        evidenceAt(x, y, z, found);
-        const others = clamp(found.others + liftAt(lift, x, y, z), -3, 6);
-        values[i] = Math.max(smoothMin(found.outline, others, seamRounding), -3);
-      }
-    },
+    densityAt,
+    evaluate: evaluateEach(densityAt),
     ...(backColor && {
       colorsRepeatFront: true,
       async evaluateColors(points: Float32Array, colors: Float32Array) {

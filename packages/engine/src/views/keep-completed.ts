@@ -1,11 +1,15 @@
 import type { TriangleMesh } from '../base/mesh.js';
-import type { DensityField } from '../field/density-field.js';
+import { outlineOf } from '../field/columns.js';
+import { type DensityField, evaluateEach } from '../field/density-field.js';
 import { minimize } from '../field/nelder-mead.js';
 import { sampleGrid } from '../field/sample-grid.js';
+import { findCuboid } from '../field/solids/cuboid/find-cuboid.js';
+import { frontOf } from '../field/solids/solid.js';
 import { depthMap } from '../render/rasterize.js';
 import { marchingCubes } from '../surface/marching-cubes.js';
 import { viewOf } from '../texture/bake-views.js';
 import type { PlacedView } from './bend.js';
+import type { FusedField } from './fuse.js';
 import { centerOf, mapSize, newSample, sampleOutline } from './map.js';
 import { withMissingParts } from './missing-parts.js';
 import type { PreparedView } from './prepared-view.js';
@@ -27,30 +31,60 @@ const searchRounds = 90;
 /** Turns at which the search starts, in radians, until one agrees: a handle may be on the wrong side of the outline. */
 const startYaws = [0, -0.2, 0.2];
 
-/** A completed field with the parts that other photos show, and the cameras in its space. */
-export interface KeptSolid {
+/** A completed field, and the cameras in its space. */
+export interface Completed {
   readonly field: DensityField;
   readonly cameras: readonly ViewCamera[];
 }
 
 /**
- * @param completed the field of the front photo alone, in the space of its own camera
+ * Keeps a solid of revolution.
+ *
+ * @param alone the field of the front photo alone, in the space of its own camera
  * @param placed the views in the space of the registered front, which is the first
  * @returns undefined if an outline disagrees
  */
-export async function keepCompleted(
-  completed: DensityField,
+export async function keepRevolution(
+  alone: DensityField,
   placed: readonly PlacedView[],
-): Promise<KeptSolid | undefined> {
+): Promise<Completed | undefined> {
+  const offset = placed[0]!.camera.reliefOffset;
+  const atRelief = placed.map(({ view, camera }) => ({ view, camera: movedAlongFront(camera, offset) }));
+  const cameras = await camerasOf(alone, atRelief);
+  return cameras && { field: alone, cameras };
+}
+
+/**
+ * Finds a cuboid once more, in the fused field: the other photos show how deep it is. Then adds the parts that only they
+ * show.
+ *
+ * @param fused the field of the views, in the space of the registered front
+ * @returns undefined if there is none, or an outline disagrees
+ */
+export async function keepCuboid(
+  fused: FusedField,
+  elevationRadians: number,
+  placed: readonly PlacedView[],
+): Promise<Completed | undefined> {
+  const outline = outlineOf(placed[0]!.view.prediction, fused.camera);
+  const cuboid = findCuboid(outline, frontOf(fused.densityAt, outline, fused.bounds, elevationRadians));
+  if (!cuboid) return undefined;
+  const { density, ...solid } = cuboid;
+  const field = { ...fused, ...solid, projects: true, bumpyBehind: false, evaluate: evaluateEach(density) };
+  const cameras = await camerasOf(field, placed);
+  if (!cameras) return undefined;
+  const moved = placed.map(({ view }, i) => ({ view, camera: cameras[i]! }));
+  return { field: await withMissingParts(field, fused, moved), cameras };
+}
+
+/** Moves cameras to where a solid's outline fits best. Undefined if one does not fit. */
+async function camerasOf(completed: DensityField, placed: readonly PlacedView[]): Promise<ViewCamera[] | undefined> {
   const mesh = marchingCubes(await sampleGrid(completed, cells), completed.threshold);
   if (mesh.indices.length === 0) return undefined;
   const [front, ...others] = placed;
   const { distance, halfTangent } = completed.camera;
-  const moved: PlacedView[] = [
-    { view: front!.view, camera: { ...front!.camera, distance, halfTangent, reliefOffset: 0 } },
-  ];
-  for (const { view, camera } of others) {
-    const start = atRelief(camera, front!.camera.reliefOffset);
+  const cameras: ViewCamera[] = [{ ...front!.camera, distance, halfTangent }];
+  for (const { view, camera: start } of others) {
     const cameraAt = ([yaw, pitch, roll, x, y, size]: readonly number[]): ViewCamera => ({
       ...start,
       rotation: multiply(rotationOf(0, pitch!, roll!), multiply(start.rotation, rotationOf(yaw!, 0, 0))),
@@ -63,13 +97,13 @@ export async function keepCompleted(
       if (1 - costAt(moves) >= minOverlap) break;
     }
     if (1 - costAt(moves) < minOverlap) return undefined;
-    moved.push({ view, camera: cameraAt(moves) });
+    cameras.push(cameraAt(moves));
   }
-  return { field: await withMissingParts(completed, moved), cameras: moved.map(({ camera }) => camera) };
+  return cameras;
 }
 
-/** Moves a camera as if the front photo's relief were at depth 0. */
-const atRelief = (camera: ViewCamera, offset: number): ViewCamera => ({
+/** Moves a camera as if the front photo's relief were nearer by the offset. */
+const movedAlongFront = (camera: ViewCamera, offset: number): ViewCamera => ({
   ...camera,
   x: camera.x + camera.rotation[2]! * offset,
   y: camera.y + camera.rotation[5]! * offset,

@@ -3,12 +3,12 @@ import { sampleSquare } from '../base/interpolation.js';
 import type { DensityField } from '../field/density-field.js';
 import { signedDistance } from '../field/distance-transform.js';
 import { sampleGrid } from '../field/sample-grid.js';
-import { jointAt } from '../field/solids/solid.js';
+import { type Density, jointAt } from '../field/solids/solid.js';
 import { depthMap } from '../render/rasterize.js';
 import { marchingCubes } from '../surface/marching-cubes.js';
 import { viewOf } from '../texture/bake-views.js';
-import { bendViews, type PlacedView } from './bend.js';
-import { fusedField } from './fuse.js';
+import type { PlacedView } from './bend.js';
+import type { FusedField } from './fuse.js';
 import { centerOf, mapSize, newSample, sampleOutline } from './map.js';
 import { seePoint, type ViewCamera } from './view-camera.js';
 
@@ -20,10 +20,14 @@ const cells = 96;
 const pixelsAcross = 128;
 
 /**
- * A part is outside the solid's outline by `minReach` pixels somewhere, and ends where it is outside by `minPart`.
- * With less, cameras that are a little off give slivers along the edges.
+ * Pixels of a part's outline are at least `minPart` outside the solid's. In one of them, it is `minReach` outside, and it
+ * has `minArea` pixels. With less, cameras that are a little off, or a cornice, give slivers and lumps: those have at most
+ * 11 pixels, feet and the cap of a carton at least 21.
  */
-const [minReach, minPart] = [4, 1.5];
+const [minPart, minReach, minArea] = [1.5, 2, 16];
+
+/** Density far outside. */
+const outside = -3;
 
 /** The parts in one photo. */
 interface Parts {
@@ -36,9 +40,13 @@ interface Parts {
 /**
  * Adds the parts of the fused field that other photos show beside a completed solid.
  *
- * @param placed the views in the space of the completed field, the front first
+ * @param placed the views in the space of both, the front first
  */
-export async function withMissingParts(completed: DensityField, placed: readonly PlacedView[]): Promise<DensityField> {
+export async function withMissingParts(
+  completed: DensityField,
+  fused: FusedField,
+  placed: readonly PlacedView[],
+): Promise<DensityField> {
   const mesh = marchingCubes(await sampleGrid(completed, cells), completed.threshold);
   const found = placed.slice(1).flatMap(({ view, camera }): Parts[] => {
     const { depth } = depthMap(mesh, viewOf(camera, pixelsAcross));
@@ -50,31 +58,23 @@ export async function withMissingParts(completed: DensityField, placed: readonly
     return mask.includes(1) ? [{ camera, solid, part: signedDistance(mask, pixelsAcross) }] : [];
   });
   if (found.length === 0) return completed;
-  const fused = fusedField(bendViews(placed), 0);
   const seen = new Float64Array(4);
+  const partAt: Density = (x, y, z) => {
+    let joint = -Infinity;
+    for (const { camera, part, solid } of found) {
+      seePoint(camera, x, y, z, seen);
+      const pixelsInside = (distances: Float32Array) => sampleSquare(distances, pixelsAcross, seen[0]!, seen[1]!);
+      joint = Math.max(joint, jointAt(pixelsInside(part), pixelsInside(solid)));
+    }
+    return joint <= outside ? outside : Math.min(joint, fused.densityAt(x, y, z));
+  };
   return {
     ...completed,
     bounds: boxAroundBoth(completed.bounds, fused.bounds),
     async evaluate(points, values) {
       await completed.evaluate(points, values);
-      const near: { readonly point: number; readonly joint: number }[] = [];
       for (let i = 0, p = 0; i < values.length; i++, p += 3) {
-        let joint = -Infinity;
-        for (const { camera, part, solid } of found) {
-          seePoint(camera, points[p]!, points[p + 1]!, points[p + 2]!, seen);
-          const pixelsInside = (distances: Float32Array) => sampleSquare(distances, pixelsAcross, seen[0]!, seen[1]!);
-          joint = Math.max(joint, jointAt(pixelsInside(part), pixelsInside(solid)));
-        }
-        if (completed.threshold + joint > values[i]!) near.push({ point: i, joint });
-      }
-      const others = new Float32Array(near.length);
-      await fused.evaluate(
-        Float32Array.from(near.flatMap(({ point: i }) => [...points.subarray(3 * i, 3 * i + 3)])),
-        others,
-      );
-      for (const [n, { point, joint }] of near.entries()) {
-        const part = Math.min(others[n]! - fused.threshold, joint);
-        values[point] = Math.max(values[point]!, completed.threshold + part);
+        values[i] = Math.max(values[i]!, partAt(points[p]!, points[p + 1]!, points[p + 2]!));
       }
     },
   };
@@ -83,23 +83,32 @@ export async function withMissingParts(completed: DensityField, placed: readonly
 /** A mask [pixelsAcross·pixelsAcross] of the parts of an outline beside a solid. */
 function partsBeside(solid: Float32Array, outline: PlacedView['view']['outline']): Float32Array {
   const sample = newSample();
-  const isOutside = (pixel: number, distance: number) => {
-    if (solid[pixel]! > -distance) return false;
+  const isOutside = (pixel: number) => {
+    if (!(solid[pixel]! <= -minPart)) return false;
     const [x, y] = [pixel % pixelsAcross, Math.floor(pixel / pixelsAcross)];
     sampleOutline(outline, mapSize, centerOf(x, pixelsAcross), centerOf(y, pixelsAcross), sample);
     return sample.value > 0;
   };
-  const mask = new Float32Array(pixelsAcross * pixelsAcross);
-  const reached: number[] = [];
-  const add = (pixel: number) => {
-    mask[pixel] = 1;
-    reached.push(pixel);
-  };
-  for (let pixel = 0; pixel < mask.length; pixel++) if (isOutside(pixel, minReach)) add(pixel);
-  for (let pixel = reached.pop(); pixel !== undefined; pixel = reached.pop()) {
-    for (const neighbor of [pixel - 1, pixel + 1, pixel - pixelsAcross, pixel + pixelsAcross]) {
-      if (mask[neighbor] === 0 && isOutside(neighbor, minPart)) add(neighbor);
+  const visited = new Uint8Array(pixelsAcross * pixelsAcross);
+  const connected = (first: number): number[] => {
+    const pixels: number[] = [];
+    const add = (pixel: number) => {
+      if (visited[pixel] !== 0 || !isOutside(pixel)) return;
+      visited[pixel] = 1;
+      pixels.push(pixel);
+    };
+    add(first);
+    for (let i = 0; i < pixels.length; i++) {
+      const pixel = pixels[i]!;
+      for (const neighbor of [pixel - 1, pixel + 1, pixel - pixelsAcross, pixel + pixelsAcross]) add(neighbor);
     }
+    return pixels;
+  };
+  const mask = new Float32Array(visited.length);
+  for (let first = 0; first < mask.length; first++) {
+    const pixels = connected(first);
+    if (pixels.length < minArea || pixels.every((pixel) => solid[pixel]! > -minReach)) continue;
+    for (const pixel of pixels) mask[pixel] = 1;
   }
   return mask;
 }

@@ -7,7 +7,7 @@ import type { FramedCutout } from '../photo/frame.js';
 import { bendViews } from './bend.js';
 import { fittingViews } from './fitting-views.js';
 import { fusedField } from './fuse.js';
-import { keepCompleted } from './keep-completed.js';
+import { type Completed, keepCuboid, keepRevolution } from './keep-completed.js';
 import { type PreparedView, prepareView } from './prepared-view.js';
 import { multiply, transpose, type ViewCamera } from './view-camera.js';
 
@@ -66,12 +66,19 @@ export async function fusePhotos(
     };
   });
   const alone = columnsField(prepared[0]!.view.prediction);
-  const kept = alone.bumpyBehind ? undefined : await keepCompleted(alone, used);
-  if (kept) return { field: kept.field, used: used.map((photo, i) => ({ ...photo, camera: kept.cameras[i]! })) };
+  const completed = ({ field, cameras }: Completed): FusedPhotos => ({
+    field,
+    used: used.map((photo, i) => ({ ...photo, camera: cameras[i]! })),
+  });
+  const revolution = alone.completedAs === 'revolution' && (await keepRevolution(alone, used));
+  if (revolution) return completed(revolution);
   signal?.throwIfAborted();
   const bent = bendViews(used);
   signal?.throwIfAborted();
-  return { field: fusedField(bent, used[0]!.elevationRadians), used };
+  const { elevationRadians } = used[0]!;
+  const fused = fusedField(bent, elevationRadians);
+  const cuboid = alone.completedAs === 'cuboid' && (await keepCuboid(fused, elevationRadians, used));
+  return cuboid ? completed(cuboid) : { field: fused, used };
 }
 
 const azimuthOf = ({ rotation }: ViewCamera): number => Math.atan2(rotation[6]!, rotation[8]!);

@@ -14,7 +14,7 @@ const ball =
   (cx: number, cy: number, cz: number, radius: number): Shape =>
   (x, y, z) =>
     radius - Math.hypot(x - cx, y - cy, z - cz);
-const block =
+export const block =
   (cx: number, cy: number, cz: number, hx: number, hy: number, hz: number): Shape =>
   (x, y, z) =>
     Math.min(hx - Math.abs(x - cx), hy - Math.abs(y - cy), hz - Math.abs(z - cz));

@@ -34,7 +34,7 @@ export interface Solid {
   readonly elevation: Elevation;
   /** See `DensityField` for these two. */
   readonly rollRadians: number;
-  readonly projects: boolean;
+  readonly completedAs: 'cuboid' | 'revolution';
 }
 
 /** Finds a solid of one kind that explains the outline and the front. Undefined for objects of other kinds. */

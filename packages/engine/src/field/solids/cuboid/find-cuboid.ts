@@ -109,7 +109,7 @@ export const findCuboid: FindSolid = (outline, front) => {
     bounds: boxAroundBoth(predicted, boxAround(Float32Array.from(cornersOf(cuboid).flat()), 2 / slope)),
     elevation: { radians: pitch, spreadRadians: 0 },
     rollRadians: roll,
-    projects: true,
+    completedAs: 'cuboid',
   };
 };
 

@@ -47,8 +47,7 @@ export const findRevolution: FindSolid = (outline, front) => {
     bounds: boxAroundBoth(front.bounds, boundsOf(solid)),
     elevation: { radians: solid.tiltRadians, spreadRadians: 0 },
     rollRadians: solid.rollRadians,
-    // Its cross section is made of the outline's pixels.
-    projects: false,
+    completedAs: 'revolution',
   };
 };
 
