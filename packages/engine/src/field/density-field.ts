@@ -25,7 +25,7 @@ export interface DensityField {
   readonly bounds: Box;
   readonly camera: Camera;
   readonly elevation: Elevation | undefined;
-  /** The angle by which the object is turned counterclockwise in the photo. 0 unless the photo is known not to be level. */
+  /** The angle by which the object is turned counterclockwise in the photo, if the photo is known not to be level. */
   readonly rollRadians?: number;
   /**
    * Intersection over union of the photo's outline and the field's in this camera, 0..1, where the two were compared.

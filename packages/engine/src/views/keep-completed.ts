@@ -55,8 +55,8 @@ export async function keepRevolution(
 }
 
 /**
- * Finds a cuboid once more, in the fused field: the other photos show how deep it is. Then adds the parts that only they
- * show.
+ * Finds a cuboid once more, in the fused field: the other photos show how deep it is. Then adds the parts that only
+ * they show.
  *
  * @param fused the field of the views, in the space of the registered front
  * @returns undefined if there is none, or an outline disagrees

@@ -20,9 +20,9 @@ const cells = 96;
 const pixelsAcross = 128;
 
 /**
- * Pixels of a part's outline are at least `minPart` outside the solid's. In one of them, it is `minReach` outside, and it
- * has `minArea` pixels. With less, cameras that are a little off, or a cornice, give slivers and lumps: those have at most
- * 11 pixels, feet and the cap of a carton at least 21.
+ * A part is outside the solid's outline by at least `minPart` pixels everywhere and by `minReach` somewhere, and it has
+ * at least `minArea` pixels. Less gives slivers and lumps, from cornices and from cameras that are a little off: those of
+ * the validation set have at most 11 pixels, feet and the cap of a carton at least 21.
  */
 const [minPart, minReach, minArea] = [1.5, 2, 16];
 

@@ -114,9 +114,9 @@ export const findCuboid: FindSolid = (outline, front) => {
 };
 
 /**
- * The radius of the edges, in units of the frame: that of the arcs which leave as much of the corners of the outline empty
- * as the photo does. A corner that is cut off or covered by a part is an outlier, so it is a median. Corners count by how
- * much a radius leaves empty there.
+ * The radius of the edges, in units of the frame: that of the arcs which leave as much of the corners of the outline
+ * empty as the photo does. It is a median, because a corner that is cut off or covered by a part is an outlier. The more
+ * a radius leaves empty at a corner, the more the corner counts.
  */
 function roundingOf(edges: readonly Edge[], outline: Outline): number {
   const corners = edges.map(({ from, a, b }, i) => {

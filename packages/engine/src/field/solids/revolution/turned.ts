@@ -5,8 +5,8 @@ import { signedDistance } from '../../distance-transform.js';
 import { type Density, toPixels } from '../solid.js';
 
 /**
- * An axis of revolution in the space of an upright camera: it crosses the plane y = 0 at (x, z), and its upper end leans
- * toward the camera. The photo's camera is turned from there about its view axis.
+ * An axis of revolution in the space of an upright camera: it crosses the plane y = 0 at (x, z), and its upper end
+ * leans toward the camera. The photo's camera is turned from there about its view axis.
  */
 export interface Axis {
   readonly x: number;
@@ -47,7 +47,7 @@ export function pointsAround({ x, z, tiltRadians, rollRadians, low, rowHeight }:
   };
 }
 
-/** Returns a function that finds a point in camera space from the axis: its place along it, toward the camera and beside it. */
+/** Inverts `pointsAround`: returns where a point in camera space is along the axis, toward the camera and beside it. */
 export function fromAxis({ x: axisX, z: axisZ, tiltRadians, rollRadians }: Axis) {
   const [cos, sin] = [Math.cos(tiltRadians), Math.sin(tiltRadians)];
   const [cosRoll, sinRoll] = [Math.cos(rollRadians), Math.sin(rollRadians)];
