@@ -84,21 +84,18 @@ export const holdByAddress =
     next();
   };
 
-/** The share and the limits under which a request with a key or a session was admitted. */
+/** The share under which a request with a key or a session was admitted. */
 export interface Admission {
   /** Names who holds the request's shares: its account, the operator, or the address of a client with the test key. */
   holder: string;
   /** The request's share of those in progress. */
   share: Share;
-  /** Takes another token, for work that costs as much as another request. */
-  takeToken(): Promise<void>;
 }
 
 /** Takes a token and a share for a request. */
 export async function admit(shares: Shares, holder: string, limit: RequestLimit, response: Response): Promise<void> {
-  const takeToken = () => limit(holder);
-  await takeToken();
-  response.locals.admission = { holder, share: hold(shares, holder, response), takeToken } satisfies Admission;
+  await limit(holder);
+  response.locals.admission = { holder, share: hold(shares, holder, response) } satisfies Admission;
 }
 
 export const admissionOf = ({ locals }: Pick<Response, 'locals'>): Admission => locals.admission;

@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { isTerminal, Ulid } from '@gen3d/schema';
 import { type Request, type Response, Router } from 'express';
 import { z } from 'zod';
@@ -9,7 +8,7 @@ import { findTask } from '../../data/jobs/job-store.js';
 import { stateEvent, toTaskUpdated } from '../../data/jobs/task.js';
 import { endOfEvents, maxEventsRead, readEvents } from '../../data/webhooks/events.js';
 import { EventStream } from '../answers/event-stream.js';
-import { noSuch, TooManyRequestsError, validated } from '../answers/responses.js';
+import { noSuch, validated } from '../answers/responses.js';
 import { callerOf, refuseSandbox } from '../guards/auth.js';
 import { admissionOf, hold, inTurn } from '../guards/shares.js';
 import type { Services } from './services.js';
@@ -70,14 +69,14 @@ const tooManyStreams = () =>
 
 /**
  * Sends events until the client disconnects, the job has ended, or what admitted the client is not valid any more. Old
- * events are read in turn with the lists of other accounts, and each full batch of them costs a token.
+ * events are read in turn with the lists of other accounts.
  */
 async function stream(
   { db, eventFeed, assetsUrl, log, shares }: Dependencies,
   response: Response,
   { accountId, jobId, after }: StreamOptions,
 ): Promise<void> {
-  const { holder, share, takeToken } = admissionOf(response);
+  const { holder, share } = admissionOf(response);
   hold(shares.streams, holder, response, tooManyStreams);
   // A stream is not a request in progress.
   share.end();
@@ -95,10 +94,7 @@ async function stream(
         position = event.event_id;
         if (jobId !== undefined && isTerminal(event.status)) return output.end();
       }
-      if (events.length === maxEventsRead) {
-        await whenPermitted(takeToken);
-        continue;
-      }
+      if (events.length === maxEventsRead) continue;
       await subscription.changed(output.untilHeartbeat);
       if (output.untilHeartbeat > 0) continue;
       await output.heartbeat();
@@ -114,17 +110,5 @@ async function stream(
     response.destroy();
   } finally {
     subscription.close();
-  }
-}
-
-/** Takes a token as soon as there is one. */
-async function whenPermitted(takeToken: () => Promise<void>): Promise<void> {
-  for (;;) {
-    try {
-      return await takeToken();
-    } catch (error) {
-      if (!(error instanceof TooManyRequestsError)) throw error;
-      await pause(1_000 * error.retryAfterSeconds);
-    }
   }
 }
