@@ -1,3 +1,5 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { coalesced } from '../../base/coalesced.js';
 import type { EventState } from '../../data/webhooks/events.js';
 
 // Wakes the open event streams. However many there are, one look a second at the database reads the states of their
@@ -70,11 +72,10 @@ export class Subscription {
 export class EventFeed {
   readonly #source: FeedSource;
   readonly #subscriptions = new Set<Subscription>();
+  readonly #look = coalesced(() => this.#readAndRest());
   /** The time of each account's last event, by its id. */
   #lastEvents: ReadonlyMap<string, number> = new Map();
   #timer: NodeJS.Timeout | undefined;
-  #isReading = false;
-  #readAt = 0;
   #isStopped = false;
 
   constructor(source: FeedSource) {
@@ -88,53 +89,46 @@ export class EventFeed {
     });
     this.#subscriptions.add(subscription);
     if (this.#isStopped) subscription.end();
+    else this.#timer ??= setInterval(() => this.wake(), pollMs).unref();
     this.wake();
     return subscription;
   }
 
   /** Looks for new events soon. Cheap, and safe to call often. */
   wake(): void {
-    this.#readIn(Math.max(0, this.#readAt + minPauseMs - performance.now()));
+    if (!this.#isStopped) void this.#look();
   }
 
   /** Ends all streams, and those that are opened later. */
   stop(): void {
     this.#isStopped = true;
-    clearTimeout(this.#timer);
+    clearInterval(this.#timer);
     for (const subscription of this.#subscriptions) subscription.end();
   }
 
-  #readIn(ms: number): void {
-    if (this.#isReading || this.#isStopped || this.#subscriptions.size === 0) return;
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => void this.#read(), ms).unref();
+  /** Never rejects. */
+  async #readAndRest(): Promise<void> {
+    // The database may be unavailable, which its own log line says. The streams notice when they read.
+    await this.#read().catch(() => {});
+    await pause(minPauseMs, undefined, { ref: false });
   }
 
   async #read(): Promise<void> {
     const subscriptions = [...this.#subscriptions];
     if (subscriptions.length === 0) return;
-    this.#isReading = true;
-    this.#readAt = performance.now();
-    try {
-      const readers = subscriptions.map(({ reader }) => reader);
-      const states = await this.#source.readStates([...new Set(readers.map(({ accountId }) => accountId))]);
-      const valid = await this.#source.findValidKeys(readers.flatMap(({ keyId }) => keyId ?? []));
-      const lastEvents = new Map(states.map(({ id, last_event_at }) => [id, last_event_at]));
-      const asked = new Set(subscriptions);
-      for (const subscription of this.#subscriptions) {
-        const { accountId, keyId } = subscription.reader;
-        const lastEvent = lastEvents.get(accountId);
-        // It may have read its events before this look at the database.
-        if (!asked.has(subscription)) subscription.wake();
-        else if (lastEvent === undefined || (keyId !== undefined && !valid.has(keyId))) subscription.end();
-        else if (lastEvent !== this.#lastEvents.get(accountId)) subscription.wake();
-      }
-      this.#lastEvents = lastEvents;
-    } catch {
-      // The database is unavailable, which its own log line says. The streams notice when they read.
-    } finally {
-      this.#isReading = false;
-      this.#readIn(pollMs);
+    const readers = subscriptions.map(({ reader }) => reader);
+    const states = await this.#source.readStates([...new Set(readers.map(({ accountId }) => accountId))]);
+    const valid = await this.#source.findValidKeys(readers.flatMap(({ keyId }) => keyId ?? []));
+    const lastEvents = new Map(states.map(({ id, last_event_at }) => [id, last_event_at]));
+    const asked = new Set(subscriptions);
+    for (const subscription of this.#subscriptions) {
+      const { accountId, keyId } = subscription.reader;
+      const lastEvent = lastEvents.get(accountId);
+      // It may have read its events before this look at the database.
+      if (!asked.has(subscription)) subscription.wake();
+      else if (lastEvent === undefined || (keyId !== undefined && !valid.has(keyId))) subscription.end();
+      else if (lastEvent !== this.#lastEvents.get(accountId)) subscription.wake();
     }
+    this.#lastEvents = lastEvents;
   }
 }
