@@ -13,8 +13,7 @@ import { UnreadableImageError } from '../data/inputs/input-store.js';
 import { type ClaimedJob, release, releaseUnknown, renew, type Stage } from '../data/jobs/claim.js';
 import { isDeleted } from '../data/jobs/deletion.js';
 import { JobFailure } from '../data/jobs/failures.js';
-import { fail, failAttempt, LeaseLostError, prepareAgain } from '../data/jobs/lifecycle.js';
-import { imageUrlsOf } from '../data/jobs/photos.js';
+import { fail, failAttempt, LeaseLostError } from '../data/jobs/lifecycle.js';
 import type { JobStage, StageTimes } from '../data/jobs/stage-times.js';
 import type { Children } from './children.js';
 import type { FileAccess } from './file-access.js';
@@ -95,17 +94,12 @@ export const aboutJob = ({ id, label, attempt, trace_id }: ClaimedJob) => ({
   ...(trace_id === null ? {} : { trace_id }),
 });
 
-/** Whether an image is missing, but can be fetched again, because the job has its URL. */
-const isFetchable = (error: unknown, job: ClaimedJob): boolean =>
-  error instanceof UnreadableImageError && error.isMissing && imageUrlsOf(job)[error.side] !== undefined;
-
 /** Tells clients why a job failed after it waited for `maxOutageMs`. It has no details, which may name addresses. */
 const outageForClients = 'For a day, the service had no working storage or model server for the job';
 
 /** Returns the log message for a temporary failure of one job. Undefined for other failures. */
 function temporaryFailure(error: unknown, job: ClaimedJob): string | undefined {
   if (job.waitedMs >= unreadableInputMs) return undefined;
-  if (isFetchable(error, job)) return 'the prepared image is missing; the job is prepared again from its URL';
   if (error instanceof UnreadableImageError) return 'the input cannot be read; the job waits';
   if (error instanceof StageTimeoutError) return 'a file system does not respond; the job waits';
   return undefined;
@@ -285,8 +279,6 @@ export class ActiveJobs {
     } else if (error instanceof ReleasedError) {
       await release(db, job.lease);
       log.info(about, 'returned the job to the queue');
-    } else if (isTemporary && isFetchable(error, job)) {
-      await this.change(job, (trx, now) => prepareAgain(trx, job.lease, unavailablePauseMs, now));
     } else if (isTemporary) {
       await release(db, job.lease, { ms: unavailablePauseMs, now: currentTime(db) });
     } else if (error instanceof GaveWayError) {

@@ -9,8 +9,7 @@ import { newUlid } from '../base/ids.js';
 import { FolderAssetStore } from '../data/assets/folder-store.js';
 import { FolderInputStore } from '../data/inputs/folder-store.js';
 import { packPixels } from '../data/inputs/stored-image.js';
-import { claimForPreparation } from '../data/jobs/claim.js';
-import { cancel, finishPreparation } from '../data/jobs/lifecycle.js';
+import { cancel } from '../data/jobs/lifecycle.js';
 import type { ModelMaker } from './runner/runner-protocol.js';
 
 let engine: EnginePool;
@@ -212,25 +211,4 @@ test('when a file system hangs, all jobs are released, and none is claimed until
   expect(await row(other)).toMatchObject({ attempt: 0, lease_token: null });
   inputs.respond();
   expect(await finished(other)).toMatchObject({ status: 'SUCCEEDED', attempt: 1 });
-});
-
-test('a job whose prepared image is missing is prepared again from its URL, without losing an attempt or a status', async () => {
-  const { db, inputs, create, row, finished, start } = await setUp();
-  const id = await create();
-  await inputs.remove(id);
-  await db.updateTable('jobs').set({ status: 'IN_PROGRESS', progress: 40 }).where('id', '=', id).execute();
-  await start();
-  const waiting = await until(async () => (await row(id)).prepared === 0 && row(id));
-  expect(waiting).toMatchObject({ status: 'IN_PROGRESS', progress: 40, attempt: 0, lease_token: null });
-
-  const later = waiting.lease_expires_at!;
-  const claimed = await claimForPreparation(db, {
-    runner: 'machine',
-    now: later,
-    leaseMs: 60_000,
-    maxPrepared: 1,
-  });
-  await inputs.replace(id, 'front', packPixels(ballPixels()));
-  await finishPreparation(db, claimed!.lease, 1, later);
-  expect(await finished(id)).toMatchObject({ status: 'SUCCEEDED', attempt: 1 });
 });

@@ -14,7 +14,6 @@ import {
   finishPreparation,
   LeaseLostError,
   maxAttempts,
-  prepareAgain,
   reap,
   succeed,
 } from './lifecycle.js';
@@ -73,18 +72,6 @@ describe('a job', () => {
       ['SUCCEEDED', 100],
       ['CANCELED', 25],
     ]);
-  });
-
-  test('keeps its status and sends no events while it is prepared again, after the prepared image was lost', async () => {
-    const { db, account, id } = await setUp();
-    const lease = await infer(db);
-    await prepareAgain(db, lease, 1_000, 0);
-    expect(await claim(db, { runner: 'a', now: 1_000, leaseMs })).toBeUndefined();
-    expect(await preparation(db, 999)).toBeUndefined();
-    await finishPreparation(db, (await preparation(db, 1_000))!.lease, 5, 1_000);
-    expect(await claimed(db, 1_000)).toMatchObject({ attempt: 1 });
-    expect(await jobOf(db, id)).toMatchObject({ status: 'IN_PROGRESS', progress: 30 });
-    expect(await eventsOf(db, account)).toHaveLength(1);
   });
 
   test('never goes back in status or progress when a second attempt starts over', async () => {

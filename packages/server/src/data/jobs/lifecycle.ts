@@ -112,30 +112,15 @@ export async function advance(
 export async function finishPreparation(db: Db, lease: Lease, prepareMs: number, now: Time): Promise<void> {
   await transaction(db, async (trx) => {
     const job = await leased(trx, lease);
-    // Later than QUEUED if `prepareAgain` has sent the job back.
-    const isFirst = canMove(job.status, 'QUEUED');
     const change: Change = {
-      ...(isFirst && { status: 'QUEUED', progress: progress.queued }),
+      status: 'QUEUED',
+      progress: progress.queued,
       prepared: 1,
       attempt: 0,
       stage_ms: JSON.stringify({ prepare: prepareMs } satisfies StageTimes),
       ...unleased,
     };
-    if (isFirst) await write(trx, job, change, now);
-    else await trx.updateTable('jobs').set(change).where('id', '=', job.id).execute();
-  });
-}
-
-/**
- * Ends the inference of a job whose prepared image is missing, and that has a URL to fetch it from again. The job
- * keeps its status, and waits at least `pauseMs` before it is prepared again.
- * @throws {LeaseLostError}
- */
-export async function prepareAgain(db: Db, lease: Lease, pauseMs: number, now: Time): Promise<void> {
-  await transaction(db, async (trx) => {
-    const job = await leased(trx, lease);
-    const change = { ...unleased, lease_expires_at: after(now, pauseMs), lease_ms: pauseMs, prepared: 0, attempt: 0 };
-    await trx.updateTable('jobs').set(change).where('id', '=', job.id).execute();
+    await write(trx, job, change, now);
   });
 }
 
