@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { closeSync, linkSync, openSync, renameSync, rmSync } from 'node:fs';
 import { link, open, readFile, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { makeFolder, replaceFile, syncFolder } from '@gen3d/engine/files';
@@ -47,30 +46,4 @@ export async function copyDurably(path: string, newPath: string, makeLink = link
     return writeDurably(newPath, await readFile(path));
   }
   await syncFolder(dirname(newPath));
-}
-
-/**
- * Renames a finished draft, but never replaces an existing file. With hard links this is atomic. Without them, an empty
- * file reserves the name first; a crash at that moment leaves it behind.
- * @throws the system's error, EEXIST if the file exists; the draft stays
- */
-export function publishNew(draft: string, path: string, link = linkSync): void {
-  try {
-    link(draft, path);
-  } catch (error) {
-    if (!noHardLinks.has((error as NodeJS.ErrnoException).code)) throw error;
-    reserveAndRename(draft, path);
-    return;
-  }
-  rmSync(draft);
-}
-
-function reserveAndRename(draft: string, path: string): void {
-  closeSync(openSync(path, 'wx', 0o600));
-  try {
-    renameSync(draft, path);
-  } catch (error) {
-    rmSync(path);
-    throw error;
-  }
 }

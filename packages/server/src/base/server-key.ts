@@ -1,7 +1,7 @@
 import { createHmac, hkdfSync, randomBytes } from 'node:crypto';
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { coalesced } from './coalesced.js';
-import { publishNew, writeDurably } from './durable-file.js';
+import { writeDurably } from './durable-file.js';
 import { ConfigError } from './errors.js';
 
 const emptyTimeoutMs = 500;
@@ -29,21 +29,20 @@ export const rotated = (keys: ServerKeys): ServerKeys => [newKey(), ...keys].sli
  * @throws {ConfigError} if the file is damaged
  */
 export function keysInFile(path: string): ServerKeys {
-  try {
-    return readKeys(path);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-  }
-  // Writes a draft first, so that a process that starts at the same time never reads half a key.
-  const draft = `${path}.${randomBytes(6).toString('hex')}`;
-  writeFileSync(draft, `${textOf([newKey()])}\n`, { mode: 0o600, flush: true });
-  try {
-    publishNew(draft, path);
-  } catch (error) {
-    rmSync(draft);
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-  }
+  if (!existsSync(path)) createKeyFile(path);
   return readKeys(path);
+}
+
+function createKeyFile(path: string): void {
+  try {
+    writeFileSync(path, `${textOf([newKey()])}\n`, { flag: 'wx', mode: 0o600, flush: true });
+  } catch (error) {
+    // Another process creates it.
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return;
+    // An empty file would count as damaged.
+    rmSync(path, { force: true });
+    throw error;
+  }
 }
 
 /** Replaces the file, one line for each key. Callers take turns with a lock of the database. */
@@ -52,7 +51,7 @@ export const writeKeys = (path: string, keys: ServerKeys): Promise<void> =>
 
 function readKeys(path: string): ServerKeys {
   let text = readFileSync(path, 'utf8');
-  // On a file system without hard links, the file is briefly empty while another process creates it.
+  // The file is briefly empty while another process creates it.
   for (let waitedMs = 0; text === '' && waitedMs < emptyTimeoutMs; waitedMs += pollMs) {
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, pollMs);
     text = readFileSync(path, 'utf8');

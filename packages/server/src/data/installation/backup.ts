@@ -2,8 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { closeSync, existsSync, openSync, rmSync, statSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
-import { syncFolder } from '@gen3d/engine/files';
-import { publishNew } from '../../base/durable-file.js';
+import { replaceFile, syncFolder } from '@gen3d/engine/files';
 import { AdminError, isDiskFull } from '../../base/errors.js';
 import type { Config } from '../../config.js';
 import { damaged } from '../db/sqlite.js';
@@ -41,7 +40,9 @@ export async function backup(config: Pick<Config, 'dataDir' | 'database'>, path:
     // SQLite does not sync the copy.
     const written = await open(draft, 'r+');
     await written.sync().finally(() => written.close());
-    publishNew(draft, file);
+    // Another backup may have created it in the meantime.
+    if (existsSync(file)) throw existing(file);
+    await replaceFile(draft, file);
   } catch (error) {
     throw toAdminError(error, source, file);
   } finally {
@@ -66,7 +67,6 @@ const existing = (file: string) =>
 function toAdminError(error: unknown, source: string, file: string): unknown {
   if (!(error instanceof Error)) return error;
   const { code } = error as NodeJS.ErrnoException;
-  if (code === 'EEXIST') return existing(file);
   if (code === 'ENOENT' && !existsSync(dirname(file))) {
     return new AdminError(`The folder ${dirname(file)} does not exist. Create it first, or choose another path`);
   }
