@@ -124,7 +124,7 @@ function mix(looks: readonly Look[], gains: readonly Float64Array[], point: numb
   for (let photo = 0; photo < looks.length; photo++) {
     const look = looks[photo]!;
     const weight = look.weight[point]!;
-    if (weight < 1e-6) continue;
+    if (weight === 0) continue;
     total += weight;
     seen = Math.max(seen, look.seen[point]!);
     for (let c = 0; c < 3; c++) mixed[c]! += weight * gains[photo]![c]! * look.colors[3 * point + c]!;
