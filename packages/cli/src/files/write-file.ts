@@ -1,13 +1,14 @@
-import { constants } from 'node:fs';
-import { link, open, rename, rm, writeFile } from 'node:fs/promises';
+import { constants, type Stats } from 'node:fs';
+import { chmod, chown, link, open, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { replaceFile } from '@gen3d/engine/files';
 import { exitCode, Failed } from '../exit/failure.js';
 import { shownName } from '../terminal/terminal.js';
 import { hasCode, systemReason } from './system-errors.js';
 import { draftIn, existsError, findTarget, isStdout, requireWritable } from './target.js';
 
-// Every file that a command writes for its user goes through `writeOutput`. A new file appears complete or not at all.
-// What exists is opened and written: a file keeps its mode, its owner and all its names, and links and pipes stay.
+// Every file that a command writes for its user goes through `writeOutput`. A file appears complete or not at all, and
+// one that is replaced stays as it was until then. Links stay. What is not a regular file is opened and written.
 // `requireWritable` checks before a job is created what can be checked without the content.
 
 /**
@@ -22,7 +23,8 @@ export async function writeOutput(path: string, content: Uint8Array, force = fal
   try {
     if (target.kind === 'new') return await create(target.path, content);
     await requireWritable(path, target, force);
-    await overwrite(path, content);
+    if (target.kind === 'file') await replace(target.path, target.stats, content);
+    else await writeInto(path, content);
   } catch (cause) {
     if (hasCode(cause, 'EEXIST')) throw existsError(path);
     if (!(cause instanceof Error && 'syscall' in cause)) throw cause;
@@ -32,21 +34,36 @@ export async function writeOutput(path: string, content: Uint8Array, force = fal
 
 /** Fails with EEXIST if the file was created in the meantime, unlike a rename. */
 async function create(path: string, content: Uint8Array): Promise<void> {
-  const draft = draftIn(dirname(path));
-  try {
-    await writeFile(draft, content, { flag: 'wx' });
-    await link(draft, path).catch(async (error: unknown) => {
+  await withDraft(path, content, (draft) =>
+    link(draft, path).catch(async (error: unknown) => {
       if (hasCode(error, 'EEXIST')) throw error;
       // FAT and some network file systems do not support links. Reserves the name instead.
       await writeFile(path, '', { flag: 'wx' });
       await rename(draft, path);
-    });
+    }),
+  );
+}
+
+async function replace(path: string, { uid, gid, mode }: Stats, content: Uint8Array): Promise<void> {
+  await withDraft(path, content, async (draft) => {
+    // Only root can give files to other users.
+    await chown(draft, uid, gid).catch(() => {});
+    await chmod(draft, mode & 0o7777);
+    await replaceFile(draft, path);
+  });
+}
+
+async function withDraft(path: string, content: Uint8Array, use: (draft: string) => Promise<void>): Promise<void> {
+  const draft = draftIn(dirname(path));
+  try {
+    await writeFile(draft, content, { flag: 'wx' });
+    await use(draft);
   } finally {
     await rm(draft, { force: true });
   }
 }
 
-async function overwrite(path: string, content: Uint8Array): Promise<void> {
+async function writeInto(path: string, content: Uint8Array): Promise<void> {
   // Fails unless a program reads the pipe. A blocking open would prevent this process from exiting after Ctrl-C.
   const existing = await open(path, constants.O_WRONLY | constants.O_NONBLOCK);
   try {
