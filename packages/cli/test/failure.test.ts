@@ -11,7 +11,7 @@ test.each([
   expect(exitCode).toBe(1);
   expect(message).toMatch(/^Cannot use the database: /);
   expect(message).toContain(`${cause}. `);
-  expect(message).toContain('Check the disk');
+  expect(message).toContain('Check that the disk');
   expect(message).not.toContain('bug');
 });
 

@@ -119,7 +119,7 @@ test.each([{ label: { a: 1 } }, { created_at: 1 }, { warnings: 'cut_off' }, { er
     const task = { ...hostileTask, ...change };
     for (const body of [{ jobs: [task] }, { ...task, jobs: [] }]) {
       const { code, stderr } = await gen3d(['get', '01A'], { env: await hostileServer(200, body) });
-      expect(stderr).toMatch(/invalid list of jobs|is not the response of a gen3d server/);
+      expect(stderr).toMatch(/invalid list of jobs|is not a response from a gen3d server/);
       expect(code).toBe(1);
     }
   },

@@ -75,7 +75,7 @@ describe('without a server', () => {
   test('a proxy in a variable is mentioned', async () => {
     const args = ['list', '--api-key', 'gen3d_key', '--base-url', 'https://gpu-box.invalid'];
     const { stderr } = await gen3d(args, { env: { https_proxy: 'http://127.0.0.1:1' } });
-    expect(stderr).toContain('Requests use the proxy in HTTPS_PROXY only with NODE_USE_ENV_PROXY=1: docs/cli.md\n');
+    expect(stderr).toContain('Requests use the proxy in HTTPS_PROXY only with NODE_USE_ENV_PROXY=1. See docs/cli.md\n');
   });
 });
 
@@ -203,7 +203,7 @@ test.each([{}, { rates: null }])('a balance without prices (%j) is reported as a
     response.end(JSON.stringify({ balance_usd: 5, min_balance_usd: 1, ...rates }));
   });
   const { code, stderr } = await gen3d(['balance'], { env });
-  const problem = 'This is not the response of a gen3d server. Check the base URL';
+  const problem = 'This is not a response from a gen3d server. Check the base URL';
   expect({ code, stderr }).toEqual({
     code: 1,
     stderr: `error: ${url}/v1/balance responded with status 200. ${problem}\n`,

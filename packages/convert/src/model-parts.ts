@@ -49,7 +49,7 @@ export interface ModelFile {
 
 /** The indices of a primitive of this mode are a list of triangles (glTF 2.0, 3.7.2.1). */
 const triangles = Primitive.Mode.TRIANGLES;
-/** More of them, in the maps and texts of the writers, would take more memory than Node allows by default. */
+/** With more triangles, the maps and texts of the writers would take more memory than Node allows by default. */
 const maxTriangles = 5_000_000;
 
 /**

@@ -2,10 +2,10 @@ import type { ZodMiniType } from 'zod/mini';
 import type { Api } from './api.js';
 
 /**
- * Reads the newest items of a list, at least `count` if there are as many. A page that shows them reads all of them
- * again to keep them up to date.
+ * Reads the newest items of a list, at least `count` if there are that many. A page that shows them reads all of
+ * them again to keep them up to date.
  *
- * @param path with a query
+ * @param path a route with a query
  */
 export async function readPages<Page extends { next_cursor?: string | undefined }>(
   api: Pick<Api, 'get'>,

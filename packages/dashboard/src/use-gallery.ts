@@ -5,7 +5,7 @@ import type { Api } from './api.js';
 import { usePolling } from './polling.js';
 import { readPages } from './read-pages.js';
 
-/** How many jobs are shown at first, and more of them each time. */
+/** The number of jobs that are shown at first, and that are added each time. */
 const step = 24;
 
 interface LoadedJobs {

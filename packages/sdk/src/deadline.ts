@@ -9,7 +9,7 @@ export interface RequestOptions {
   readonly timeoutMs?: number | undefined;
 }
 
-/** Timers cannot wait longer than this, almost 25 days. A limit of that or more is none. */
+/** Timers cannot wait longer than this, almost 25 days. A limit of this or more counts as none. */
 export const maxTimerMs = 2 ** 31 - 1;
 
 /**
@@ -26,7 +26,7 @@ export async function withDeadline<T>(
   signal?.throwIfAborted();
   const deadline = new AbortController();
   const expire = () => deadline.abort(timeoutError(timeoutMs));
-  // For NaN, such as `Number()` of a variable that is unset, the time is up at once.
+  // For NaN, such as `Number()` of an unset variable, the time is up at once.
   const timer = timeoutMs >= maxTimerMs ? undefined : setTimeout(expire, timeoutMs);
   const either = signal ? AbortSignal.any([signal, deadline.signal]) : deadline.signal;
   try {

@@ -44,7 +44,7 @@ export async function errorFrom(response: Response, url: string): Promise<Gen3dE
 export const fileError = (response: Response, url: string): Gen3dError =>
   errorOfStatus(url, detailsOf(response), "Check that the server's assets still contain this file, and are public");
 
-/** Creates the error for a response of status 2xx that has another body than the API's. */
+/** Creates the error for a response of status 2xx whose body is not one of the API. */
 export function invalidResponse(response: Response, url: string, cause?: unknown): ServerError {
   const message = `${url} responded with status ${response.status}. ${notGen3d}`;
   return new ServerError('invalid_response', message, { ...detailsOf(response), cause });
@@ -65,9 +65,9 @@ function rateLimitError(details: Details): RateLimitError {
   return new RateLimitError('rate_limited', `Too many requests or unfinished jobs. Try again ${when}`, details);
 }
 
-const notGen3d = 'This is not the response of a gen3d server. Check the base URL';
+const notGen3d = 'This is not a response from a gen3d server. Check the base URL';
 
-/** Says what statuses mean that proxies in front of a server respond with, and what to do. */
+/** Explains the statuses that proxies in front of a server respond with, and says what to do. */
 const problems: Readonly<Record<number, string>> = {
   // The limit of gen3d's own server is in docs/contract.md.
   413: 'A proxy refuses requests of this size. Raise its limit to 8 MiB (in nginx: client_max_body_size 8m), or send a smaller image',
@@ -76,7 +76,7 @@ const problems: Readonly<Record<number, string>> = {
   504: 'A proxy waited too long for the gen3d server behind it. Try again, or raise the time limit of the proxy',
 };
 
-/** Creates the error of a response without an error of the API. @param advice for a status that no proxy sends */
+/** Creates the error for a response without an error of the API. @param advice for a status that no proxy sends */
 function errorOfStatus(url: string, details: Details, advice: string): Gen3dError {
   const { status } = details;
   const problem = problems[status] ?? (status >= 500 ? 'Try again later' : advice);

@@ -149,7 +149,7 @@ function remote(url: string): string {
 
 /** Returns the bytes of a base64 data URI, whatever media type it has. */
 function bytesOfDataUri(uri: string): Uint8Array<ArrayBuffer> {
-  // Otherwise a character that is not base64.
+  // The default is not base64, so `atob` rejects it.
   const [, base64 = '?'] = /^[^,]*;\s*base64,(.*)$/is.exec(uri) ?? [];
   try {
     const text = atob(base64);

@@ -1,6 +1,6 @@
 import { abortable } from './deadline.js';
 
-/** Waits for `ms`, or for `early`, and returns whether it was that. Rejects with the signal's reason when it aborts. */
+/** Waits for `ms` or `early`. Returns whether `early` came first. Rejects with the signal's reason when it aborts. */
 export async function sleep(ms: number, signal: AbortSignal, early?: Promise<void>): Promise<boolean> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const elapsed = new Promise<boolean>((resolve) => {

@@ -56,7 +56,7 @@ const firstPauseMs = 500;
 const firstProxyPauseMs = 2_000;
 const maxPauseMs = 8_000;
 
-/** Accepts every body, also none. */
+/** Accepts any body, or none. */
 export const isAnything = (_body: unknown): _body is unknown => true;
 
 const eventStream = 'text/event-stream';

@@ -77,7 +77,7 @@ export function expressWebhookHandler(options: WebhookHandlerOptions) {
 
 /**
  * Creates a function that verifies a delivery and passes its event to `onEvent`. The function returns why a delivery is
- * refused, and rejects for mistakes of the app, which the sender cannot mend.
+ * refused, and rejects for mistakes of the app, which the sender cannot fix.
  */
 function receiver({ onEvent, secret, toleranceSeconds }: WebhookHandlerOptions) {
   const options = { secret: secretsOf(secret), toleranceSeconds };

@@ -48,7 +48,7 @@ export class WebhookVerificationError extends Gen3dError {
  *
  * @throws {WebhookVerificationError} if a header is missing, no secret matches, the delivery is too old, or the body is
  *   not an event
- * @throws {TypeError} if the secret or the headers are missing, or the payload is not the raw body
+ * @throws {TypeError} if the secret or the headers are missing, or the payload is not text or bytes
  * @see docs/contract.md section 6.3: HMAC-SHA256 over `<timestamp>.<raw_body>`
  * @example
  * const event = await verifyWebhook({ payload: await request.text(), headers: request.headers, secret });
@@ -133,7 +133,7 @@ function entriesOf(headers: unknown): (readonly unknown[])[] {
   return Symbol.iterator in headers ? [...(headers as Iterable<unknown[]>)] : Object.entries(headers);
 }
 
-/** Returns the bytes of a signature. None, which match no body, if it does not have the form `sha256=<hex digits>`. */
+/** Returns the bytes of a signature, or none, which match no body, if it is not of the form `sha256=<hex digits>`. */
 function signatureBytes(value: string): Uint8Array<ArrayBuffer> {
   const [, hex = ''] = /^sha256=([0-9a-f]{64})$/i.exec(value) ?? [];
   return Uint8Array.from(hex.match(/../g) ?? [], (digits) => Number.parseInt(digits, 16));

@@ -99,7 +99,7 @@ async function banner(server: Server, config: Config, hasStoredKey: boolean): Pr
 const keyHint = (hasStoredKey: boolean) =>
   hasStoredKey
     ? 'stored on this machine, so commands here need none'
-    : `not stored on this machine; \`gen3d login\` asks for it, \`gen3d login --new-key\` creates a new one`;
+    : `not stored on this machine; \`gen3d login\` asks for it, and \`gen3d login --new-key\` creates a new one`;
 
 /** Keys and links appear in terminals only: in a log, they would give its readers access to the server. */
 const isTerminal = () => process.stderr.isTTY;

@@ -159,9 +159,9 @@ function unreachableError(baseUrl: string, cause?: Gen3dError): Gen3dError {
   return new ConnectionError('connection_failed', message, { cause });
 }
 
-/** Says when requests use the proxy of a variable. Empty if none is set. */
+/** Says when requests use the proxy that a variable names. Empty if no variable is set. */
 function proxyHint(baseUrl: string): string {
   const name = baseUrl.startsWith('https:') ? 'HTTPS_PROXY' : 'HTTP_PROXY';
   const isSet = [name, name.toLowerCase()].some((either) => variable(either));
-  return isSet ? `. Requests use the proxy in ${name} only with NODE_USE_ENV_PROXY=1: docs/cli.md` : '';
+  return isSet ? `. Requests use the proxy in ${name} only with NODE_USE_ENV_PROXY=1. See docs/cli.md` : '';
 }

@@ -154,7 +154,7 @@ export async function changeProfile(change: (profile: Profile) => Profile): Prom
   await acquire(lock);
   try {
     const text = `${JSON.stringify(change(await readProfile()), undefined, 2)}\n`;
-    // Where a link points, so that the link stays.
+    // Writes where a link points, so that the link stays.
     const target = await findTarget(path);
     const draft = draftIn(dirname(target.path));
     await writeFile(draft, text, { mode: 0o600 });

@@ -135,9 +135,9 @@ const explainedErrors: ReadonlySet<string> = new Set([
 /** Failed statements that are not bugs, by the start of SQLite's code or by PostgreSQL's code `disk_full`. */
 const storageCodes = /^(SQLITE_(FULL|READONLY|CORRUPT|IOERR|PROTOCOL)|53100$)/;
 const storageAdvice =
-  'Check the disk with the database: its free space, its owner, and that it is local. If the database is damaged, restore a backup';
+  'Check that the disk of the database is local, writable and not full. If the database is damaged, restore a backup';
 
-/** Whether the database could not store or read something. The code may be that of the cause, as of a migration. */
+/** Whether the database could not store or read something. After a failed migration, the code is that of the cause. */
 const isStorageFailure = (error: unknown): boolean =>
   error instanceof Error &&
   (storageCodes.test('code' in error ? String(error.code) : '') || isStorageFailure(error.cause));

@@ -55,7 +55,7 @@ export async function keepRevolution(
 }
 
 /**
- * Finds a cuboid once more, in the fused field: the other photos show how deep it is. Then adds the parts that only
+ * Finds the cuboid again, in the fused field, because the other photos show its depth. Then adds the parts that only
  * they show.
  *
  * @param fused the field of the views, in the space of the registered front

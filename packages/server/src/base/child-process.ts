@@ -17,7 +17,7 @@ export function yieldToOthers(niceness: number): void {
 }
 
 /**
- * Makes a command that sets limits of the kernel, then becomes the given one. Node reserves far more address space than
+ * Wraps a command in a shell that sets limits of the kernel, then becomes it. Node reserves far more address space than
  * it uses, so the limit is on writable memory (RLIMIT_DATA). A system without one of these limits ignores it.
  */
 export function limited(

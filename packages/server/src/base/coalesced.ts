@@ -1,6 +1,6 @@
 /**
- * Runs a task one at a time whose every run serves all callers, such as a sync of a disk. Calls during a run share the
- * next one, so each call gets the result of a run that began after it. (`cached` gives the result of an earlier one.)
+ * Runs a task that serves all of its callers, such as a sync of a disk, once at a time. Calls during a run share the
+ * next one, so each gets the result of a run that began after it. (`cached` returns the result of an earlier run.)
  */
 export function coalesced<T>(task: () => Promise<T>): () => Promise<T> {
   let running: Promise<unknown> = Promise.resolve();

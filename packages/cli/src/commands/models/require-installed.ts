@@ -21,6 +21,6 @@ export async function requireInstalled(
     const first = `First download ${manifest.title} with \`gen3d models pull ${name}\` (${bytes(sizeOf(entry))})`;
     throw new UsageError(`The bundle ${name} is not installed. ${first}`);
   }
-  const hint = '`gen3d models list` shows the installed bundles, and those that `gen3d models pull` downloads';
+  const hint = '`gen3d models list` shows the installed bundles, and those that `gen3d models pull` can download';
   throw new UsageError(`No bundle is named ${name}. ${hint}`);
 }

@@ -18,8 +18,8 @@ const listMs = 1_000;
 const listsWithoutFront = 10;
 
 /**
- * Yields the photos in a folder that have no model, and again whenever one of their files has changed, or their model
- * was deleted. Ignores subfolders and hidden files. Ends when the signal aborts, which is the normal way to stop.
+ * Yields the photos in a folder that have no model. Yields them again when one of their files changes or their model is
+ * deleted. Ignores subfolders and hidden files. Ends when the signal aborts, which is the normal way to stop.
  *
  * A photo that is named after a side waits for its front.
  *

@@ -112,7 +112,7 @@ export const coverageAt = (distance: number): number => clamp(0.5 + toPixels * d
 const [minPartPixels, jointPixels] = [1.5, 1.5];
 
 /**
- * The density to which a part may reach, positive where it stays.
+ * The upper limit of a part's density, which is positive where the part stays.
  *
  * @param inPart how far inside the part's outline a position is, in pixels
  * @param inSolid how far inside the solid's outline it is

@@ -32,7 +32,7 @@ export class LogSync {
     }
   }
 
-  /** Waits for the last sync. */
+  /** Syncs once more, then closes the log. */
   async close(): Promise<void> {
     await this.synced().catch(() => {});
     if (this.#file !== undefined) closeSync(this.#file);

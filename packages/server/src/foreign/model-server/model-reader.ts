@@ -30,9 +30,9 @@ export interface ModelReaderFunctions {
 
 /** The package's name finds the module from the built package and from the sources. */
 const readerFile = () => createRequire(import.meta.url).resolve('@gen3d/server/model-reader');
-/** For the JSON of a model. Its triangles and textures are outside this heap. */
+/** The heap has room for the JSON of a model, whose triangles and textures are outside of it. */
 const maxHeapMebibytes = 1_024;
-/** A file may declare far more than it has. One of 5.5 million triangles takes 1 GB of memory and 15 s of CPU time. */
+/** A file may declare more than it contains. One of 5.5 million triangles takes 1 GB of memory and 15 s of CPU time. */
 const limits = { cpuSeconds: 300, memoryBytes: 4 * 1024 ** 3 };
 
 /**

@@ -24,8 +24,8 @@ const minFirstCoverage = 0.6;
 
 /**
  * The steps, in radians, in which the axis is turned in the photo, because a photo taken by hand may not be level. The
- * first one must lower the cost by at least `minRollGain`. In the validation set, it lowers that of a bottle in photos
- * that are off by 3.5 degrees by 0.16, and that of level ones by at most 0.08: a handle has an effect as well.
+ * first one must lower the cost by at least `minRollGain`. In the validation set, it lowers the cost of a bottle, whose
+ * photos are off by 3.5 degrees, by 0.16. It lowers the cost of level photos by at most 0.08: handles have an effect.
  */
 const [rollSteps, minRollGain] = [[0.04, 0.02, 0.01], 0.12] as const;
 

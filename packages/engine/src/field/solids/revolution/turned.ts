@@ -47,7 +47,7 @@ export function pointsAround({ x, z, tiltRadians, rollRadians, low, rowHeight }:
   };
 }
 
-/** Inverts `pointsAround`: returns where a point in camera space is along the axis, toward the camera and beside it. */
+/** Inverts `pointsAround`: returns how far a point in camera space is along the axis, toward the camera and aside. */
 export function fromAxis({ x: axisX, z: axisZ, tiltRadians, rollRadians }: Axis) {
   const [cos, sin] = [Math.cos(tiltRadians), Math.sin(tiltRadians)];
   const [cosRoll, sinRoll] = [Math.cos(rollRadians), Math.sin(rollRadians)];
