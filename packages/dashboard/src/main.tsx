@@ -11,7 +11,7 @@ import { WebhookPage } from './pages/webhook.js';
 import { SessionProvider } from './session.js';
 
 // Earlier versions kept copies of photos in the browser.
-indexedDB.deleteDatabase('gen3d');
+globalThis.indexedDB?.deleteDatabase('gen3d');
 
 render(
   <LocationProvider scope={/^\/($|\?|dashboard)/}>

@@ -41,7 +41,8 @@ export function useGallery(api: Api, filters: URLSearchParams, isBusy: boolean, 
     const counts = pages.at(-1)?.counts;
     // Otherwise, a late response would take the place of a newer one.
     if (latestKey.current === key) setLoaded({ query, jobs: pages.flatMap(({ jobs }) => jobs), hasMore, counts });
-    return (counts?.in_progress ?? 0) > 0 || isBusy;
+    // Every second for one page only: each further one is a request of its own.
+    return pages.length === 1 && ((counts?.in_progress ?? 0) > 0 || isBusy);
   }, key);
 
   const isCurrent = loaded?.query === query;

@@ -157,8 +157,12 @@ export async function changeProfile(change: (profile: Profile) => Profile): Prom
     // Writes where a link points, so that the link stays.
     const target = await findTarget(path);
     const draft = draftIn(dirname(target.path));
-    await writeFile(draft, text, { mode: 0o600 });
-    await replaceFile(draft, target.path);
+    try {
+      await writeFile(draft, text, { mode: 0o600 });
+      await replaceFile(draft, target.path);
+    } finally {
+      await rm(draft, { force: true });
+    }
   } finally {
     await rm(lock, { force: true });
   }

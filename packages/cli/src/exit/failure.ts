@@ -154,7 +154,11 @@ function listeningProblem(error: object): string | undefined {
     return `${hostname ?? address} is not an address of this machine. Choose another one with --host or --metrics-host`;
   }
   // Windows reserves ranges of ports, for example for Hyper-V. Elsewhere, ports below 1024 need privileges.
-  const reason =
-    code === 'EADDRINUSE' ? 'already in use, perhaps by gen3d' : 'reserved by the system, or needs privileges';
-  return `Port ${port} is ${reason}. Choose another port with --port or --metrics-port, or 0 for any free one`;
+  const reason = {
+    EADDRINUSE: 'already in use, perhaps by gen3d',
+    EACCES: 'reserved by the system, or needs privileges',
+  }[String(code)];
+  return (
+    reason && `Port ${port} is ${reason}. Choose another port with --port or --metrics-port, or 0 for any free one`
+  );
 }

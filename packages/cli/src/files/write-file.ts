@@ -44,13 +44,18 @@ async function create(path: string, content: Uint8Array): Promise<void> {
   );
 }
 
+/** Writes into the file where it cannot be replaced: in a folder of others, or if it is a mount. */
 async function replace(path: string, { uid, gid, mode }: Stats, content: Uint8Array): Promise<void> {
-  await withDraft(path, content, async (draft) => {
-    // Only root can give files to other users.
-    await chown(draft, uid, gid).catch(() => {});
-    await chmod(draft, mode & 0o7777);
-    await replaceFile(draft, path);
-  });
+  try {
+    await withDraft(path, content, async (draft) => {
+      await chown(draft, uid, gid);
+      await chmod(draft, mode & 0o7777);
+      await replaceFile(draft, path);
+    });
+  } catch (error) {
+    if (!hasCode(error, 'EACCES', 'EPERM', 'EROFS', 'EBUSY')) throw error;
+    await writeInto(path, content);
+  }
 }
 
 async function withDraft(path: string, content: Uint8Array, use: (draft: string) => Promise<void>): Promise<void> {

@@ -1,4 +1,4 @@
-import { boxAroundBoth } from '../base/box.js';
+import { frameScale } from '../base/camera.js';
 import { sampleSquare } from '../base/interpolation.js';
 import type { DensityField } from '../field/density-field.js';
 import { signedDistance } from '../field/distance-transform.js';
@@ -40,7 +40,9 @@ interface Parts {
 /**
  * Adds the parts of the fused field that other photos show beside a completed solid.
  *
- * @param placed the views in the space of both, the front first
+ * @param completed its bounds contain those of the fused field
+ * @param fused in the space of its own camera, which has another lens
+ * @param placed the views in the space of the completed field, the front first
  */
 export async function withMissingParts(
   completed: DensityField,
@@ -59,6 +61,8 @@ export async function withMissingParts(
   });
   if (found.length === 0) return completed;
   const seen = new Float64Array(4);
+  // The same pixel of the front photo and the same depth, in the space of the fused field.
+  const perspective = (z: number) => frameScale(fused.camera, z) / frameScale(completed.camera, z);
   const partAt: Density = (x, y, z) => {
     let joint = -Infinity;
     for (const { camera, part, solid } of found) {
@@ -66,11 +70,12 @@ export async function withMissingParts(
       const pixelsInside = (distances: Float32Array) => sampleSquare(distances, pixelsAcross, seen[0]!, seen[1]!);
       joint = Math.max(joint, jointAt(pixelsInside(part), pixelsInside(solid)));
     }
-    return joint <= outside ? outside : Math.min(joint, fused.densityAt(x, y, z));
+    if (joint <= outside) return outside;
+    const scale = perspective(z);
+    return Math.min(joint, fused.densityAt(x * scale, y * scale, z));
   };
   return {
     ...completed,
-    bounds: boxAroundBoth(completed.bounds, fused.bounds),
     async evaluate(points, values) {
       await completed.evaluate(points, values);
       for (let i = 0, p = 0; i < values.length; i++, p += 3) {

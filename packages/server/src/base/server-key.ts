@@ -1,5 +1,5 @@
 import { createHmac, hkdfSync, randomBytes } from 'node:crypto';
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { coalesced } from './coalesced.js';
 import { writeDurably } from './durable-file.js';
 import { ConfigError } from './errors.js';
@@ -34,14 +34,22 @@ export function keysInFile(path: string): ServerKeys {
 }
 
 function createKeyFile(path: string): void {
+  let file: number;
   try {
-    writeFileSync(path, `${textOf([newKey()])}\n`, { flag: 'wx', mode: 0o600, flush: true });
+    file = openSync(path, 'wx', 0o600);
   } catch (error) {
     // Another process creates it.
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return;
+    throw error;
+  }
+  try {
+    writeFileSync(file, `${textOf([newKey()])}\n`, { flush: true });
+  } catch (error) {
     // An empty file would count as damaged.
     rmSync(path, { force: true });
     throw error;
+  } finally {
+    closeSync(file);
   }
 }
 

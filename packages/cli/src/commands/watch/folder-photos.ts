@@ -18,8 +18,8 @@ const listMs = 1_000;
 const listsWithoutFront = 10;
 
 /**
- * Yields the photos in a folder that have no model. Yields them again when one of their files changes or their model is
- * deleted. Ignores subfolders and hidden files. Ends when the signal aborts, which is the normal way to stop.
+ * Yields the photos in a folder that have no model, and again when one of their files changes. A model that was made may
+ * be moved away. Ignores subfolders and hidden files. Ends when the signal aborts, which is the normal way to stop.
  *
  * A photo that is named after a side waits for its front.
  *
@@ -35,8 +35,8 @@ export async function* settledPhotos(folder: string, inode: number, signal: Abor
     const present = new Set(names);
     for (const photos of groupPhotos(names.filter(isPhoto).map((name) => join(folder, name)))) {
       const { front, apart } = photos;
-      if (present.has(basename(modelPath(front)))) yielded.delete(front);
-      else if (apart !== undefined) {
+      if (present.has(basename(modelPath(front)))) continue;
+      if (apart !== undefined) {
         const lists = (missingFronts.get(front) ?? 0) + 1;
         missingFronts.set(front, lists);
         if (lists === listsWithoutFront) nameApart(front, apart);
