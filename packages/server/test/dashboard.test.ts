@@ -526,10 +526,15 @@ test('a ping that fails is listed as a dead letter with its last attempt, and ca
 });
 
 test('an event that waits is listed as dropped after its endpoint was removed', async () => {
-  const { apiKey, call } = await newCaller();
-  await call('PUT', '/v1/webhook-endpoint', { url: 'https://nowhere.invalid/hook' });
-  await call('POST', '/v1/webhook-endpoint/test');
-  const browser = await signIn({ api_key: apiKey });
+  const patient = await startServer({ webhookPingDelay: 0, webhookRetryDelays: [3_600] });
+  const itsAdmin = await adminOf(patient);
+  const browsers = browsersOn(
+    () => patient,
+    () => itsAdmin,
+  );
+  await patient.call('PUT', '/v1/webhook-endpoint', { url: 'https://nowhere.invalid/hook' });
+  await patient.call('POST', '/v1/webhook-endpoint/test');
+  const browser = await browsers.signIn({ api_key: patient.apiKey });
   expect((await browser.call('DELETE', '/webhook-endpoint')).status).toBe(204);
   const { events } = EventList.parse((await browser.call('GET', '/events')).body);
   expect(events.map(({ state }) => state)).toEqual(['dropped']);
