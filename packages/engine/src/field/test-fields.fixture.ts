@@ -1,7 +1,7 @@
 import { seededRandom } from '../random-cases.fixture.js';
 import { ball, union } from '../surface/shapes.fixture.js';
 import type { PointDecoder } from './boxed-field.js';
-import type { DensityField } from './density-field.js';
+import { type DensityField, evaluateEach } from './density-field.js';
 import { channelsLast, sampleTriplane } from './triplane.js';
 
 type Density = (x: number, y: number, z: number) => number;
@@ -14,11 +14,7 @@ export const fieldOf = (density: Density, threshold = 0): DensityField => ({
   elevation: undefined,
   projects: true,
   bumpyBehind: false,
-  async evaluate(points, values) {
-    for (let i = 0, p = 0; i < values.length; i++, p += 3) {
-      values[i] = density(points[p]!, points[p + 1]!, points[p + 2]!);
-    }
-  },
+  evaluate: evaluateEach(density),
 });
 
 /** A rod with round ends between two points. */

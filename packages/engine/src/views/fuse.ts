@@ -1,5 +1,5 @@
 import { clamp, sampleSquare, smoothMin } from '../base/interpolation.js';
-import { type DensityField, evaluateEach } from '../field/density-field.js';
+import { type DensityField, type Elevation, evaluateEach } from '../field/density-field.js';
 import type { Density } from '../field/solids/solid.js';
 import type { BentView } from './bend.js';
 import { type Evidence, fusedEvidence, seamRounding } from './evidence.js';
@@ -7,6 +7,7 @@ import { liftAt, settle } from './settle.js';
 import { seePoint } from './view-camera.js';
 
 export interface FusedField extends DensityField {
+  readonly elevation: Elevation;
   readonly densityAt: Density;
 }
 

@@ -33,7 +33,7 @@ test('a cuboid gets its depth and a knob at its back from the other photos', { t
     viewFrom(turned(withKnob), 'left', -90),
     viewFrom(turned(withKnob), 'back', 180),
   ];
-  const { field } = (await keepCuboid(fusedField(bendViews(placed), 0), 0, placed))!;
+  const { field } = (await keepCuboid(fusedField(bendViews(placed), 0), placed))!;
   const densityAt = async (x: number, y: number, z: number) => {
     const values = new Float32Array(1);
     await field.evaluate(Float32Array.of(x * cos + z * sin, y, z * cos - x * sin), values);

@@ -61,13 +61,9 @@ export async function keepRevolution(
  * @param fused the field of the views, in the space of the registered front
  * @returns undefined if there is none, or an outline disagrees
  */
-export async function keepCuboid(
-  fused: FusedField,
-  elevationRadians: number,
-  placed: readonly PlacedView[],
-): Promise<Completed | undefined> {
+export async function keepCuboid(fused: FusedField, placed: readonly PlacedView[]): Promise<Completed | undefined> {
   const outline = outlineOf(placed[0]!.view.prediction, fused.camera);
-  const cuboid = findCuboid(outline, frontOf(fused.densityAt, outline, fused.bounds, elevationRadians));
+  const cuboid = findCuboid(outline, frontOf(fused.densityAt, outline, fused.bounds, fused.elevation.radians));
   if (!cuboid) return undefined;
   const { density, ...solid } = cuboid;
   const field = { ...fused, ...solid, projects: true, bumpyBehind: false, evaluate: evaluateEach(density) };

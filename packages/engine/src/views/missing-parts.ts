@@ -4,6 +4,7 @@ import type { DensityField } from '../field/density-field.js';
 import { signedDistance } from '../field/distance-transform.js';
 import { sampleGrid } from '../field/sample-grid.js';
 import { type Density, jointAt } from '../field/solids/solid.js';
+import { findPatches } from '../photo/clean-matte.js';
 import { depthMap } from '../render/rasterize.js';
 import { marchingCubes } from '../surface/marching-cubes.js';
 import { viewOf } from '../texture/bake-views.js';
@@ -27,7 +28,7 @@ const pixelsAcross = 128;
 const [minPart, minReach, minArea] = [1.5, 2, 16];
 
 /** Density far outside. */
-const outside = -3;
+const emptiest = -3;
 
 /** The parts in one photo. */
 interface Parts {
@@ -70,7 +71,7 @@ export async function withMissingParts(
       const pixelsInside = (distances: Float32Array) => sampleSquare(distances, pixelsAcross, seen[0]!, seen[1]!);
       joint = Math.max(joint, jointAt(pixelsInside(part), pixelsInside(solid)));
     }
-    if (joint <= outside) return outside;
+    if (joint <= emptiest) return emptiest;
     const scale = perspective(z);
     return Math.min(joint, fused.densityAt(x * scale, y * scale, z));
   };
@@ -88,32 +89,13 @@ export async function withMissingParts(
 /** A mask [pixelsAcross·pixelsAcross] of the parts of an outline beside a solid. */
 function partsBeside(solid: Float32Array, outline: PlacedView['view']['outline']): Float32Array {
   const sample = newSample();
-  const isOutside = (pixel: number) => {
-    if (!(solid[pixel]! <= -minPart)) return false;
+  const outside = Uint8Array.from(solid, (distance, pixel) => {
+    if (distance > -minPart) return 0;
     const [x, y] = [pixel % pixelsAcross, Math.floor(pixel / pixelsAcross)];
     sampleOutline(outline, mapSize, centerOf(x, pixelsAcross), centerOf(y, pixelsAcross), sample);
-    return sample.value > 0;
-  };
-  const visited = new Uint8Array(pixelsAcross * pixelsAcross);
-  const connected = (first: number): number[] => {
-    const pixels: number[] = [];
-    const add = (pixel: number) => {
-      if (visited[pixel] !== 0 || !isOutside(pixel)) return;
-      visited[pixel] = 1;
-      pixels.push(pixel);
-    };
-    add(first);
-    for (let i = 0; i < pixels.length; i++) {
-      const pixel = pixels[i]!;
-      for (const neighbor of [pixel - 1, pixel + 1, pixel - pixelsAcross, pixel + pixelsAcross]) add(neighbor);
-    }
-    return pixels;
-  };
-  const mask = new Float32Array(visited.length);
-  for (let first = 0; first < mask.length; first++) {
-    const pixels = connected(first);
-    if (pixels.length < minArea || pixels.every((pixel) => solid[pixel]! > -minReach)) continue;
-    for (const pixel of pixels) mask[pixel] = 1;
-  }
-  return mask;
+    return sample.value > 0 ? 255 : 0;
+  });
+  const { labels, patches } = findPatches({ width: pixelsAcross, height: pixelsAcross, data: outside }, 255);
+  const reaching = new Set(labels.filter((_, pixel) => solid[pixel]! <= -minReach));
+  return Float32Array.from(labels, (label) => (reaching.has(label) && (patches[label]?.area ?? 0) >= minArea ? 1 : 0));
 }

@@ -75,9 +75,8 @@ export async function fusePhotos(
   signal?.throwIfAborted();
   const bent = bendViews(used);
   signal?.throwIfAborted();
-  const { elevationRadians } = used[0]!;
-  const fused = fusedField(bent, elevationRadians);
-  const cuboid = alone.completedAs === 'cuboid' && (await keepCuboid(fused, elevationRadians, used));
+  const fused = fusedField(bent, used[0]!.elevationRadians);
+  const cuboid = alone.completedAs === 'cuboid' && (await keepCuboid(fused, used));
   return cuboid ? completed(cuboid) : { field: fused, used };
 }
 
