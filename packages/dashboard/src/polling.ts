@@ -8,9 +8,11 @@ const maxPauseMs = 15_000;
  * when it resolves to false or rejects. Pauses while the page is hidden. Starts over when `key` changes, the page is
  * shown again or the browser is online again.
  *
+ * @param load gets a function that tells whether the key is still the same. Otherwise, a late response would take the
+ *   place of a newer one
  * @returns why the latest call failed
  */
-export function usePolling(load: () => Promise<boolean>, key: unknown): string | undefined {
+export function usePolling(load: (isCurrent: () => boolean) => Promise<boolean>, key: unknown): string | undefined {
   const [problem, setProblem] = useState<string>();
   const latest = useRef(load);
   latest.current = load;
@@ -22,7 +24,7 @@ export function usePolling(load: () => Promise<boolean>, key: unknown): string |
     let timer: ReturnType<typeof setTimeout>;
     const loadOnce = async () => {
       try {
-        const isActive = await latest.current();
+        const isActive = await latest.current(() => !stopped);
         setProblem(undefined);
         return isActive;
       } catch (error) {

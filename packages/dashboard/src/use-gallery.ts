@@ -1,6 +1,6 @@
 import { type GalleryJob, GalleryPage } from '@gen3d/schema/dashboard';
 import { limits } from '@gen3d/schema/rules';
-import { useCallback, useRef, useState } from 'preact/hooks';
+import { useCallback, useState } from 'preact/hooks';
 import type { Api } from './api.js';
 import { usePolling } from './polling.js';
 import { readPages } from './read-pages.js';
@@ -32,15 +32,12 @@ export function useGallery(api: Api, filters: URLSearchParams, isBusy: boolean, 
   const [wanted, setWanted] = useState({ query, count: step });
   const count = wanted.query === query ? wanted.count : step;
   const key = `${query} ${count} ${changeCount}`;
-  const latestKey = useRef(key);
-  latestKey.current = key;
 
-  const problem = usePolling(async () => {
+  const problem = usePolling(async (isCurrent) => {
     const path = `/gallery?${query}&limit=${Math.min(limits.pageSize.max, count)}`;
     const { pages, hasMore } = await readPages(api, path, GalleryPage, { count, sizeOf: ({ jobs }) => jobs.length });
     const counts = pages.at(-1)?.counts;
-    // Otherwise, a late response would take the place of a newer one.
-    if (latestKey.current === key) setLoaded({ query, jobs: pages.flatMap(({ jobs }) => jobs), hasMore, counts });
+    if (isCurrent()) setLoaded({ query, jobs: pages.flatMap(({ jobs }) => jobs), hasMore, counts });
     // Every second for one page only: each further one is a request of its own.
     return pages.length === 1 && ((counts?.in_progress ?? 0) > 0 || isBusy);
   }, key);

@@ -27,10 +27,12 @@ export function BalancePage() {
   /** How many entries are wanted. The server sends a page of them at a time. */
   const [count, setCount] = useState(1);
 
-  const problem = usePolling(async () => {
+  const problem = usePolling(async (isCurrent) => {
     const wanted = { count, sizeOf: ({ entries }: LedgerPage) => entries.length };
     const ledger = await readPages(api, '/ledger?', LedgerPage, wanted);
-    setBalance(await api.get('/balance', Balance));
+    const balance = await api.get('/balance', Balance);
+    if (!isCurrent()) return false;
+    setBalance(balance);
     setEntries(ledger.pages.flatMap(({ entries }) => entries));
     setHasMore(ledger.hasMore);
     return false;
