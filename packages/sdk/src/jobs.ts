@@ -14,9 +14,7 @@ import {
   testKeyBodyBytes,
 } from '@gen3d/schema/rules';
 import { type RequestOptions, withDeadline } from './deadline.js';
-import { retryAfterMs } from './error-response.js';
-import { InvalidRequestError, isTemporary, RequestTimeoutError } from './errors.js';
-import { readEvents } from './event-stream.js';
+import { InvalidRequestError, RequestTimeoutError } from './errors.js';
 import { type ImageInput, labelOf } from './image-input.js';
 import { inputOf, type JobInput, readPhotos, type Views } from './photos.js';
 import type { Sharp } from './sharp.js';
@@ -25,9 +23,6 @@ import { type WaitOptions, waitForJob } from './wait.js';
 
 /** An image of this size still fits, as base64 and with the other fields, into a request with the public test key. */
 const testKeyImageBytes = (testKeyBodyBytes - 4_096) * 0.75;
-
-/** Browsers open six connections to a server, and each stream occupies one. The waits for further jobs poll. */
-const maxFollowed = 2;
 
 export interface CreateJobParams {
   /** The photo of the object, from its front. */
@@ -74,8 +69,6 @@ export interface RetryOptions extends RequestOptions {
 export class Jobs {
   readonly #transport: Transport;
   readonly #sharp: Sharp | undefined;
-  #followed = 0;
-  #mayFollow = true;
 
   constructor(transport: Transport, sharp?: Sharp) {
     this.#transport = transport;
@@ -134,7 +127,7 @@ export class Jobs {
   }
 
   /**
-   * Waits until the job succeeds. Polls it every few seconds, and at once when a gen3d server says that it has ended.
+   * Waits until the job succeeds. Polls it twice a second at first, and later every few seconds.
    *
    * @throws {JobFailedError} if the job ends without a model. The error contains the task
    * @throws {WaitTimeoutError} if `timeoutMs` elapses. The job continues
@@ -142,29 +135,7 @@ export class Jobs {
    * const task = await gen3d.jobs.wait(jobId, { timeoutMs: 120_000 });
    */
   wait(id: string, options?: WaitOptions): Promise<Task> {
-    return waitForJob(
-      id,
-      (signal) => this.#read(id, { signal }),
-      options,
-      (signal) => this.#follow(id, signal),
-    );
-  }
-
-  /** Reads the events of a job to their end if the server streams them, and few other jobs are followed at the moment. */
-  async #follow(id: string, signal: AbortSignal): Promise<void> {
-    if (this.#mayFollow && this.#followed < maxFollowed) {
-      this.#followed += 1;
-      try {
-        for await (const _ of readEvents(this.#transport, { jobId: id, signal }));
-        return;
-      } catch (error) {
-        // An older server, or another one of the contract.
-        if (!signal.aborted && !isTemporary(error)) this.#mayFollow = false;
-      } finally {
-        this.#followed -= 1;
-      }
-    }
-    return new Promise(() => {});
+    return waitForJob(id, (signal) => this.#read(id, { signal }), options);
   }
 
   /**
@@ -211,7 +182,7 @@ export class Jobs {
 
   async #read(id: string, options?: RequestOptions) {
     const { body: task, headers } = await this.#transport.call('get', `jobs/${segment(id)}`, isTask, options);
-    return { task, estimate: readEstimate(headers), retryAfterMs: retryAfterMs(headers, Date.now()) };
+    return { task, estimate: readEstimate(headers) };
   }
 }
 

@@ -4,10 +4,8 @@ import { type RequestOptions, withDeadline } from './deadline.js';
 import { isTemporary, JobFailedError, WaitTimeoutError } from './errors.js';
 import { sleep } from './sleep.js';
 
-// Waits for a job by polling, which every server of the contract supports. Where the server also streams the job's
-// events, the last one ends the pause between two polls; the stream never replaces the polls, so a proxy that holds it
-// back or cuts it only makes the wait longer. A restart of the server, or a minute without a network, does not end the
-// wait.
+// Waits for a job by polling, which every server of the contract supports. A restart of the server, or a minute without a
+// network, does not end the wait.
 
 export interface WaitOptions extends RequestOptions {
   /** Stops waiting. The job continues; `jobs.cancel` cancels it. */
@@ -21,16 +19,15 @@ export interface WaitOptions extends RequestOptions {
   readonly onProgress?: ((task: Task, estimate: JobEstimate) => void) | undefined;
 }
 
-/** Retrieves the job once, with the response's `Retry-After` and estimate if it has them. */
-export type ReadTask = (
-  signal: AbortSignal,
-) => Promise<{ task: Task; estimate?: JobEstimate; retryAfterMs?: number | undefined }>;
-
-/** Resolves when the server's stream says that the job has ended. Without a stream, never settles. */
-export type FollowJob = (signal: AbortSignal) => Promise<void>;
+/** Retrieves the job once, with its estimate if the response has one. */
+export type ReadTask = (signal: AbortSignal) => Promise<{ task: Task; estimate?: JobEstimate }>;
 
 // Long enough for a restart of the server or a short loss of the network.
 const errorToleranceMs = 60_000;
+
+// Most jobs take 1 to 6 s, and waiting for the next poll would make them slower.
+const quickPollsMs = 4_000;
+const quickPauseMs = 500;
 
 /**
  * Polls a job until it ends.
@@ -38,56 +35,42 @@ const errorToleranceMs = 60_000;
  * @throws {JobFailedError} if it ends without a model
  * @throws {WaitTimeoutError} if `timeoutMs` elapses
  */
-export async function waitForJob(
-  id: string,
-  read: ReadTask,
-  options: WaitOptions = {},
-  follow?: FollowJob,
-): Promise<Task> {
+export async function waitForJob(id: string, read: ReadTask, options: WaitOptions = {}): Promise<Task> {
   const startedAt = Date.now();
   let lastSuccessAt = startedAt;
   let lastTask: Task | undefined;
   let lastState = '';
-  const following = new AbortController();
-  let end: Promise<void> | undefined;
   const timeoutError = () => new WaitTimeoutError(id, lastTask);
-  const work = async (signal: AbortSignal) => {
+  return withDeadline(options, timeoutError, async (signal) => {
     for (;;) {
-      const pauseMs = (retryAfterMs?: number) => pollDelayMs(Date.now() - startedAt, retryAfterMs, Math.random());
+      let retryAfterMs: number | undefined;
       try {
-        const { task, estimate = {}, retryAfterMs } = await read(signal);
+        const { task, estimate = {} } = await read(signal);
         lastSuccessAt = Date.now();
+        lastTask = task;
         const state = [task.status, task.progress, estimate.position, estimate.stage].join();
         if (state !== lastState) options.onProgress?.(task, estimate);
         lastState = state;
-        if (isTerminal(task.status)) return succeeded(task);
-        if (!lastTask) end = follow?.(following.signal);
-        lastTask = task;
-        // Only once, because the next read may still come from a server that has not heard of the end.
-        if (await sleep(pauseMs(retryAfterMs), signal, end)) end = undefined;
+        if (task.status === 'SUCCEEDED') return task;
+        if (isTerminal(task.status)) throw new JobFailedError(task);
       } catch (error) {
-        if (!isTemporary(error) || Date.now() - lastSuccessAt + (error.retryAfterMs ?? 0) > errorToleranceMs)
-          throw error;
-        await sleep(pauseMs(error.retryAfterMs), signal);
+        if (!isTemporary(error)) throw error;
+        retryAfterMs = error.retryAfterMs;
+        if (Date.now() - lastSuccessAt + (retryAfterMs ?? 0) > errorToleranceMs) throw error;
       }
+      await sleep(pollDelayMs(Date.now() - startedAt, retryAfterMs, Math.random()), signal);
     }
-  };
-  return withDeadline(options, timeoutError, work).finally(() => following.abort());
+  });
 }
 
 /**
- * Returns the pause before the next request, in milliseconds.
- *
- * The contract suggests 2 to 5 s. Jobs can take only seconds, so the first pause is shorter, and pauses grow with the
+ * Returns the pause before the next request, in milliseconds: half a second at first, then 2 to 5 s, growing with the
  * elapsed time. `random` (0 to 1) spreads clients that started at the same time.
+ *
+ * @param retryAfterMs of a response that refused a request. On others, it is for clients without a rhythm of their own
  */
 export function pollDelayMs(elapsedMs: number, retryAfterMs: number | undefined, random: number): number {
   const { min, max } = limits.pollMs;
-  const base = elapsedMs < min / 2 ? min / 2 : Math.min(max / 1.2, Math.max(min, elapsedMs / 15));
-  return Math.max(base, retryAfterMs ?? 0) * (1 + 0.2 * random);
-}
-
-function succeeded(task: Task): Task {
-  if (task.status === 'SUCCEEDED') return task;
-  throw new JobFailedError(task);
+  const pauseMs = elapsedMs < quickPollsMs ? quickPauseMs : Math.min(max / 1.2, Math.max(min, elapsedMs / 15));
+  return Math.max(pauseMs, retryAfterMs ?? 0) * (1 + 0.2 * random);
 }

@@ -87,7 +87,7 @@ describe('wait, with fake timers,', () => {
     const error = await waiting;
     expect(error).toBeInstanceOf(WaitTimeoutError);
     expect(error).toMatchObject({ jobId, task: task() });
-    expect(read.count()).toBeLessThanOrEqual(6);
+    expect(read.count()).toBeLessThanOrEqual(12);
   });
 
   test('tolerates a server that is unavailable for half a minute', async () => {
@@ -137,9 +137,10 @@ describe('wait, with fake timers,', () => {
 });
 
 describe('the pause between two requests', () => {
-  test('is 1 s at first, then 2 s, and at most 5 s', () => {
-    expect(pollDelayMs(0, undefined, 0)).toBe(1000);
-    expect(pollDelayMs(1500, undefined, 0)).toBe(2000);
+  test('is half a second at first, then 2 s, and at most 5 s', () => {
+    expect(pollDelayMs(0, undefined, 0)).toBe(500);
+    expect(pollDelayMs(3999, undefined, 0)).toBe(500);
+    expect(pollDelayMs(4000, undefined, 0)).toBe(2000);
     expect(pollDelayMs(3_600_000, undefined, 1)).toBeCloseTo(5000);
   });
 
