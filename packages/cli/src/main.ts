@@ -11,6 +11,9 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   process.exit(exitCode.failed);
 });
 
+// libheif prints why it cannot decode a photo, but stdout is for results. The command's own errors say it, too.
+console.log = () => {};
+
 // Losing progress and hints does not stop the command.
 process.stderr.on('error', () => {});
 

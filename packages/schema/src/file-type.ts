@@ -100,6 +100,13 @@ export function sniffFileType(bytes: Uint8Array): FileType | undefined {
   return /^(\xef\xbb\xbf)?\s*[{[]/.test(start) ? 'json' : undefined;
 }
 
+/** Whether the color profile of a HEIC is Display P3, which iPhones use. Its name in the container is UTF-16. */
+export function isDisplayP3(heic: Uint8Array): boolean {
+  const header = new TextDecoder('latin1').decode(heic.subarray(0, 2 ** 16));
+  const at = header.indexOf('colrprof');
+  return at >= 0 && header.slice(at, at + 2 ** 12).includes('P\0' + '3');
+}
+
 /** Says whether the first directory of a TIFF is that of a camera's sensor, or of the preview beside it. */
 function isRaw(bytes: Uint8Array): boolean {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);

@@ -1,5 +1,5 @@
-import { type FileType, limits } from '@gen3d/schema/rules';
-import { decodeHeic } from './heic.js';
+import { type FileType, isDisplayP3, limits } from '@gen3d/schema/rules';
+import { decodeHeic, displayP3ToSrgb } from './heic.js';
 import { loadSharp, type Sharp } from './sharp.js';
 
 /** The server scales photos down to this many pixels a side, so sending more does not change the model. */
@@ -84,6 +84,7 @@ async function fitWithSharp(
   // Without an angle, `rotate` applies the orientation. The output is sRGB by default.
   const size = { width: maxSide, height: maxSide, fit: 'inside', withoutEnlargement: true } as const;
   const scaled = source.rotate().resize(size);
+  if (type === 'heic' && isDisplayP3(bytes)) scaled.recomb(displayP3ToSrgb);
   return firstThatFits(async (fraction) => {
     const quality = Math.round(100 * fraction);
     const encoder = hasAlpha ? scaled.clone().webp({ quality }) : scaled.clone().jpeg({ quality });

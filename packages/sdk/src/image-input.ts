@@ -22,7 +22,7 @@ import type { Sharp } from './sharp.js';
  * The server fetches a URL, whose image may be up to 25 MiB. All other images are part of the request: PNG, JPEG or
  * WebP of up to 4 MiB. Browsers scale images that are larger, or have more than 32 megapixels, to the 2048 pixels that
  * the server uses, and convert other formats that they can decode. So do other platforms if the package `sharp` is
- * installed, and for HEIC `libheif-js`. Of the browsers, only Safari can decode HEIC.
+ * installed, and for HEIC `heic-decode`. Of the browsers, only Safari can decode HEIC.
  */
 export type ImageInput =
   | string

@@ -1,4 +1,5 @@
 // Decodes formats that not all browsers support, in a separate thread, because a large photo takes seconds.
+import { isDisplayP3 } from '@gen3d/schema/rules';
 import glueUrl from 'libheif-js/libheif-wasm/libheif.js?url';
 import wasmUrl from 'libheif-js/libheif-wasm/libheif.wasm?url';
 import UTIF from 'utif2';
@@ -45,14 +46,7 @@ async function decodeHeic(file: ArrayBuffer): Promise<PhotoResponse> {
   const data = new Uint8ClampedArray(4 * width * height);
   const decoded = await new Promise((resolve) => image.display({ data, width, height }, resolve));
   if (!decoded) return undefined;
-  return { rgba: data.buffer, width, height, colorSpace: isDisplayP3(file) ? 'display-p3' : 'srgb' };
-}
-
-/** Whether the color profile in the container is Display P3, which iPhones use. Its name is UTF-16. */
-function isDisplayP3(file: ArrayBuffer): boolean {
-  const header = new TextDecoder('latin1').decode(file.slice(0, 2 ** 16));
-  const at = header.indexOf('colrprof');
-  return at >= 0 && header.slice(at, at + 2 ** 12).includes('P\0' + '3');
+  return { rgba: data.buffer, width, height, colorSpace: isDisplayP3(new Uint8Array(file)) ? 'display-p3' : 'srgb' };
 }
 
 function decodeTiff(file: ArrayBuffer): PhotoResponse {
