@@ -6,7 +6,7 @@ import { depthMap } from '../render/rasterize.js';
 import type { View } from '../render/view.js';
 import { decoderTrust, depthBias, depthMapSize, fillUnlit, toImage } from './bake.js';
 import { matchedGains } from './matched-gains.js';
-import { PhotoProjection, type Placement, projectedPoints } from './photo-projection.js';
+import { eyeOf, PhotoProjection, type Placement, projectedPoints } from './photo-projection.js';
 import { padSeams, TexelRow, texelsOf } from './texels.js';
 
 /** A photo, and its camera in the space of the mesh. */
@@ -108,12 +108,11 @@ function lookerOf({ image, camera, outline, outlineSize }: PlacedPhoto, closed: 
 }
 
 /** Makes the view of a photo's camera, as a square image of `size` pixels. */
-export function viewOf({ rotation, x, y, distance, halfTangent }: PlacedPhoto['camera'], size: number): View {
-  const along = (axis: number) => distance * rotation[6 + axis]! - x * rotation[axis]! - y * rotation[3 + axis]!;
+export function viewOf(camera: PlacedPhoto['camera'], size: number): View {
   return {
-    ...{ width: size, height: size, principalPoint: [size / 2, size / 2], focalLength: size / 2 / halfTangent },
-    eye: [along(0), along(1), along(2)],
-    rotation: [...rotation] as unknown as View['rotation'],
+    ...{ width: size, height: size, principalPoint: [size / 2, size / 2], focalLength: size / 2 / camera.halfTangent },
+    eye: eyeOf(camera, camera.distance),
+    rotation: [...camera.rotation] as unknown as View['rotation'],
   };
 }
 
@@ -160,7 +159,7 @@ function paint(
     for (let n = 0; n < row.count; n++) {
       mix(looks, gains, n, mixed);
       const share = mixed[3]!;
-      row.mix(filled, n, rest, 0);
+      if (share < 1) row.mix(filled, n, rest, 0);
       const at = 3 * row.texels[n]!;
       for (let c = 0; c < 3; c++) painted[at + c] = share * mixed[c]! + (1 - share) * rest[c]!;
     }

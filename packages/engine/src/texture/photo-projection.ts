@@ -5,7 +5,7 @@ import type { MirrorPlane } from '../surface/mirror.js';
 
 /** The positions of surface points in the photo, and how well it shows them. */
 export interface ProjectedPoints {
-  /** [N] position in the photo's frame, 0..1 from the left and from the top. */
+  /** [N] position in the photo's frame, 0..1 from the left and from the top. Old where the surface is edge-on. */
   readonly x: Float64Array;
   readonly y: Float64Array;
   /** [N] visibility in the photo: 0 hidden or edge-on, 1 fully visible. */
@@ -23,6 +23,8 @@ export interface Placement {
   readonly y: number;
 }
 
+const ownPlacement: Placement = { rotation: Float64Array.of(1, 0, 0, 0, 1, 0, 0, 0, 1), x: 0, y: 0 };
+
 export const projectedPoints = (count: number): ProjectedPoints => ({
   x: new Float64Array(count),
   y: new Float64Array(count),
@@ -37,15 +39,15 @@ export class PhotoProjection {
   readonly #map: DepthMap;
   readonly #bias: number;
   readonly #mirror: MirrorPlane | undefined;
-  readonly #placement: Placement | undefined;
+  readonly #placement: Placement;
 
   /**
    * @param map the depths that the photo's camera sees
    * @param bias a point this far behind the nearest surface, in model units, still counts as visible
    * @param mirror if given, points are reflected across it first: the photo shows them on the other side
-   * @param placement of a camera that is not the one in whose space the mesh is
+   * @param placement default: that of the camera in whose space the mesh is
    */
-  constructor(camera: Camera, map: DepthMap, bias: number, mirror?: MirrorPlane, placement?: Placement) {
+  constructor(camera: Camera, map: DepthMap, bias: number, mirror?: MirrorPlane, placement = ownPlacement) {
     this.#camera = camera;
     this.#map = map;
     this.#bias = bias;
@@ -70,9 +72,9 @@ export class PhotoProjection {
     const { distance, halfTangent } = this.#camera;
     const map = this.#map;
     const bias = this.#bias;
-    const [mx, my, mz] = this.#mirror?.normal ?? [0, 0, 0];
-    const offset = this.#mirror?.offset ?? 0;
-    const { rotation, x: right, y: up } = this.#placement ?? { rotation: undefined, x: 0, y: 0 };
+    const mirror = this.#mirror;
+    const { rotation, x: right, y: up } = this.#placement;
+    const [eyeX, eyeY, eyeZ] = eyeOf(this.#placement, distance);
     for (let i = 0; i < count; i++) {
       if (rest?.[i] === 0) continue;
       let x = points[3 * i]!;
@@ -81,39 +83,42 @@ export class PhotoProjection {
       let nx = normals[3 * i]!;
       let ny = normals[3 * i + 1]!;
       let nz = normals[3 * i + 2]!;
-      const across = 2 * (mx * x + my * y + mz * z - offset);
-      const turn = 2 * (mx * nx + my * ny + mz * nz);
-      x -= across * mx;
-      y -= across * my;
-      z -= across * mz;
-      nx -= turn * mx;
-      ny -= turn * my;
-      nz -= turn * mz;
-      if (rotation) {
-        const px = x;
-        const py = y;
-        const pz = z;
-        x = rotation[0]! * px + rotation[1]! * py + rotation[2]! * pz + right;
-        y = rotation[3]! * px + rotation[4]! * py + rotation[5]! * pz + up;
-        z = rotation[6]! * px + rotation[7]! * py + rotation[8]! * pz;
-        const qx = nx;
-        const qy = ny;
-        const qz = nz;
-        nx = rotation[0]! * qx + rotation[1]! * qy + rotation[2]! * qz;
-        ny = rotation[3]! * qx + rotation[4]! * qy + rotation[5]! * qz;
-        nz = rotation[6]! * qx + rotation[7]! * qy + rotation[8]! * qz;
+      if (mirror) {
+        const [mx, my, mz] = mirror.normal;
+        const across = 2 * (mx * x + my * y + mz * z - mirror.offset);
+        const turn = 2 * (mx * nx + my * ny + mz * nz);
+        x -= across * mx;
+        y -= across * my;
+        z -= across * mz;
+        nx -= turn * mx;
+        ny -= turn * my;
+        nz -= turn * mz;
       }
-      const depth = distance - z;
-      const cosine = (nz * depth - nx * x - ny * y) / Math.sqrt(x * x + y * y + depth * depth);
-      const column = 0.5 + x / (2 * halfTangent * depth);
-      const row = 0.5 - y / (2 * halfTangent * depth);
+      const toX = eyeX - x;
+      const toY = eyeY - y;
+      const toZ = eyeZ - z;
+      const cosine = (nz * toZ + nx * toX + ny * toY) / Math.sqrt(toX * toX + toY * toY + toZ * toZ);
       const facing = smoothStep(0.12, 0.4, cosine);
+      const away = smoothStep(0.25, 0.65, -cosine);
+      projected.seen[i] = 0;
+      projected.cosine[i] = cosine;
+      projected.away[i] = away;
+      // Of a surface that is seen edge-on, a photo shows nothing.
+      if (facing === 0 && away === 0) continue;
+      const depth = distance - (rotation[6]! * x + rotation[7]! * y + rotation[8]! * z);
+      const scale = 2 * halfTangent * depth;
+      const column = 0.5 + (rotation[0]! * x + rotation[1]! * y + rotation[2]! * z + right) / scale;
+      const row = 0.5 - (rotation[3]! * x + rotation[4]! * y + rotation[5]! * z + up) / scale;
       projected.x[i] = column;
       projected.y[i] = row;
-      projected.seen[i] =
-        facing > 0 ? facing * visibleShare(map, column * map.width, row * map.height, depth - bias) : 0;
-      projected.cosine[i] = cosine;
-      projected.away[i] = smoothStep(0.25, 0.65, -cosine);
+      if (facing > 0)
+        projected.seen[i] = facing * visibleShare(map, column * map.width, row * map.height, depth - bias);
     }
   }
+}
+
+/** Returns where a camera is in the space of the mesh. */
+export function eyeOf({ rotation, x, y }: Placement, distance: number): [number, number, number] {
+  const along = (axis: number) => distance * rotation[6 + axis]! - x * rotation[axis]! - y * rotation[3 + axis]!;
+  return [along(0), along(1), along(2)];
 }
