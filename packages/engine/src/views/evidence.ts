@@ -38,6 +38,12 @@ export interface Evidence {
 export function fusedEvidence(views: readonly BentView[]) {
   const seen = new Float64Array(4);
   const sample = newSample();
+  // Where each photo shows the point, and how far it is behind its front.
+  const [us, vs, depths] = [0, 1, 2].map(() => new Float64Array(views.length)) as [
+    Float64Array,
+    Float64Array,
+    Float64Array,
+  ];
   return (x: number, y: number, z: number, found: Evidence): void => {
     found.outline = -3;
     found.others = leastEvidence;
@@ -64,12 +70,19 @@ export function fusedEvidence(views: readonly BentView[]) {
       const weight = trust * (behind <= 0 ? 1 : Math.max(0, 1 - behind / band));
       fronts += weight * Math.max(behind, leastEvidence / frontSlope);
       frontWeights += weight;
-      const guessWeight = 1 / (guessReach + Math.max(behind, 0)) ** 2;
-      guesses += guessWeight * guessAt(view, u, v, behind / camera.reliefScale);
-      guessWeights += guessWeight;
+      us[i] = u;
+      vs[i] = v;
+      depths[i] = behind;
     }
     if (frontWeights > 1e-3) {
       inside = smoothMin(inside, Math.min((fronts / frontWeights) * frontSlope, 6), seamRounding);
+    }
+    if (inside <= leastEvidence) return;
+    for (let i = 0; i < views.length; i++) {
+      const { view, camera } = views[i]!;
+      const guessWeight = 1 / (guessReach + Math.max(depths[i]!, 0)) ** 2;
+      guesses += guessWeight * guessAt(view, us[i]!, vs[i]!, depths[i]! / camera.reliefScale);
+      guessWeights += guessWeight;
     }
     found.others = Math.max(smoothMin(inside, guesses / guessWeights, seamRounding), leastEvidence);
   };

@@ -90,10 +90,15 @@ function pointOf({ size: [nx, ny], origin: [x, y, z], cell }: ScalarGrid, n: num
   return [x + (n % nx) * cell, y + (Math.floor(n / nx) % ny) * cell, z + Math.floor(n / (nx * ny)) * cell];
 }
 
-/** The start of each ray inside an outline, and its step of a cell's length, both in cells of the grid. */
-type Rays = readonly { readonly start: readonly number[]; readonly step: readonly number[] }[];
+/** A ray inside an outline, whose step is as long as a cell. Positions are in cells of the grid. */
+interface Ray {
+  readonly start: readonly number[];
+  readonly step: readonly number[];
+  /** The step at which it hit, where it most likely hits again. */
+  lastHit: number;
+}
 
-function raysOf({ view, camera }: BentView, { origin, cell }: ScalarGrid): Rays {
+function raysOf({ view, camera }: BentView, { origin, cell }: ScalarGrid): readonly Ray[] {
   const sample = newSample();
   const [near, far] = [new Float64Array(3), new Float64Array(3)];
   const axes = [0, 1, 2] as const;
@@ -105,21 +110,34 @@ function raysOf({ view, camera }: BentView, { origin, cell }: ScalarGrid): Rays 
     pointOnRay(camera, u, v, reach, near);
     pointOnRay(camera, u, v, reach - cell, far);
     const start = axes.map((axis) => (near[axis]! - origin[axis]!) / cell);
-    return [{ start, step: axes.map((axis) => (far[axis]! - near[axis]!) / cell) }];
+    return [{ start, step: axes.map((axis) => (far[axis]! - near[axis]!) / cell), lastHit: 0 }];
   }).flat();
 }
 
 /** Raises the lift where rays miss. @param raised the lift after this round */
-function raise(total: ScalarGrid, rays: Rays, demand: Demand, lift: Float32Array, raised: Float32Array): void {
-  const { hit, maxLift } = demand;
+function raise(
+  total: ScalarGrid,
+  rays: readonly Ray[],
+  { hit, maxLift }: Demand,
+  lift: Float32Array,
+  raised: Float32Array,
+): void {
   const [nx, ny] = total.size;
   const steps = Math.ceil((2 * reach) / total.cell);
-  for (const { start, step } of rays) {
-    let [best, place] = [-Infinity, 0];
+  for (const ray of rays) {
+    const { start, step } = ray;
+    const valueAt = (s: number) =>
+      trilinear(total, start[0]! + s * step[0]!, start[1]! + s * step[1]!, start[2]! + s * step[2]!);
+    if (valueAt(ray.lastHit) >= hit) continue;
+    let best = -Infinity;
+    let place = 0;
     for (let s = 0; s < steps && best < hit; s++) {
-      const value = trilinear(total, start[0]! + s * step[0]!, start[1]! + s * step[1]!, start[2]! + s * step[2]!);
-      if (value > best) [best, place] = [value, s];
+      const value = valueAt(s);
+      if (value <= best) continue;
+      best = value;
+      place = s;
     }
+    ray.lastHit = place;
     if (best >= hit || best === -Infinity) continue;
     const [i, j, k] = start.map((at, axis) => Math.floor(at + place * step[axis]!));
     const first = (k! * ny + j!) * nx + i!;
