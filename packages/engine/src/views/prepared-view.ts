@@ -23,12 +23,19 @@ export interface PreparedView {
   readonly trust: Float32Array;
   /** [3·colorSize²] channels of blurred colors, sRGB in 0..1. */
   readonly colors: Float32Array;
+  /** [levels³] the shares of colors in the object, wherever they are. */
+  readonly palette: Float32Array;
   /** The angle by which the camera looked down, as the network guesses it. */
   readonly elevationRadians: number;
 }
 
 /** Pixels a side of the colors that are compared. Details are left out, because shapes are aligned only roughly. */
 export const colorSize = 64;
+
+/** Levels of each channel in a palette. A color between levels counts for both, so that light hardly changes it. */
+const levels = 5;
+/** Pixels that are covered less have the background's colors. */
+const minCoverage = 0.95;
 
 /** The front has no trust up to this distance inside the outline, and full trust from the second one on. */
 const noTrustInset = 0.01;
@@ -40,6 +47,7 @@ const halfTrustSlope = 2;
 /** @param photoWidth in pixels, of the photo that the cutout is from */
 export function prepareView(cutout: FramedCutout, photoWidth: number, prediction: ColumnsPrediction): PreparedView {
   const { halfWidth, halfDepth, steps } = prediction.manifest.decoder;
+  const [colors, matte] = [colorChannels(cutout, colorSize), matteChannel(cutout, colorSize)];
   const toFrame = (pixels: number) => (pixels * 2) / mapSize;
   const front = prediction.front.map((depth) => -depth * halfWidth * halfDepth);
   const outline = prediction.photographed.map(toFrame);
@@ -49,7 +57,8 @@ export function prepareView(cutout: FramedCutout, photoWidth: number, prediction
     wideOutline: prediction.widened.map(toFrame),
     back: backOf(front, prediction, (2 * halfWidth * halfDepth) / steps),
     trust: trustOf(front, outline, halfWidth),
-    colors: blurredColors(colorChannels(cutout, colorSize), matteChannel(cutout, colorSize)),
+    colors: blurredColors(colors, matte),
+    palette: paletteOf(colors, matte),
     elevationRadians: prediction.elevationRadians ?? 0.26,
   };
 }
@@ -101,4 +110,25 @@ function blurredColors(colors: Float32Array, matte: Float32Array): Float32Array 
     for (let c = 0; c < 3; c++) blurred[c * count + i]! /= total;
   }
   return blurred;
+}
+
+/** @param colors [colorSize², 3] */
+function paletteOf(colors: Float32Array, matte: Float32Array): Float32Array {
+  const palette = new Float32Array(levels ** 3);
+  for (let i = 0; i < matte.length; i++) {
+    if (matte[i]! < minCoverage) continue;
+    for (let corner = 0; corner < 8; corner++) {
+      let [weight, color] = [1, 0];
+      for (let c = 0; c < 3; c++) {
+        const level = colors[3 * i + c]! * (levels - 1);
+        const lower = Math.min(Math.floor(level), levels - 2);
+        const isUpper = (corner >> c) & 1;
+        weight *= isUpper ? level - lower : 1 - (level - lower);
+        color = color * levels + lower + isUpper;
+      }
+      palette[color]! += weight;
+    }
+  }
+  const sum = palette.reduce((total, weight) => total + weight, 0);
+  return palette.map((weight) => weight / Math.max(sum, 1));
 }

@@ -20,7 +20,7 @@ const rough = { points: 140, rays: 48 };
 const fine = { points: 300, rays: 140 };
 
 /** Starts that are refined. */
-const refinedStarts = 3;
+const refinedStarts = 2;
 
 /** Starts whose costs differ by less ended in the same valley. */
 const sameValley = 0.5;
@@ -38,13 +38,17 @@ const minGain = 0.3;
 /** Left and right are exchanged if that lowers the cost for each ordered pair by this much. */
 const minExchangedGain = 4;
 
-/** The search stops where a step lowers the cost by a smaller share. */
-const minProgress = 1e-3;
+/** A descent stops where a step lowers the cost by a smaller share. Refining longer fits the networks' errors. */
+const [minProgress, minProgressOfFine] = [0.001, 0.01];
 
 export interface Registration {
   readonly cameras: readonly ViewCamera[];
   /** For each ordered pair: grows with the distances by which views disagree; see fitting-views.ts. */
   readonly cost: number;
+}
+
+interface DescentSettings extends Omit<CostSettings, 'cutoff'> {
+  readonly minProgress: number;
 }
 
 interface Found {
@@ -89,7 +93,7 @@ function search(rays: readonly ViewRays[], yaws: readonly number[]): Search {
   const views = rays.map(({ view }) => view);
   const priors = priorsOf(views, yaws);
   const roughCost = new JointCost(rays, priors);
-  const settings = { frontSpread: firstFrontSpread };
+  const settings = { frontSpread: firstFrontSpread, minProgress };
   const start = startAt(views, priors);
   const starts = startTurns.map((turn) => turned(start, 0, turn));
   if (views.length > 2) starts.push(startOfPairs(rays, yaws, start));
@@ -125,7 +129,7 @@ function refine(
     views.map((view) => raysOf(view, fine)),
     priors,
   );
-  const settings = { frontSpread: firstFrontSpread };
+  const settings = { frontSpread: firstFrontSpread, minProgress: minProgressOfFine };
   let best: Found | undefined;
   for (const { parameters } of distinct(first).slice(0, refinedStarts)) {
     signal?.throwIfAborted();
@@ -134,11 +138,12 @@ function refine(
   }
   const violation = fineCost.violationAt(best!.parameters, { ...settings, cutoff: 0.06 });
   const frontSpread = Math.min(Math.max(spreadOfViolation * violation, minFrontSpread), maxFrontSpread);
-  best = descend(fineCost, best!.parameters, { frontSpread }, [0.1, 0.06], 10);
+  const measured = { ...settings, frontSpread };
+  best = descend(fineCost, best!.parameters, measured, [0.1, 0.06], 10);
   signal?.throwIfAborted();
-  const other = turnViews(roughCost, views.length, best.parameters, { frontSpread });
+  const other = turnViews(roughCost, views.length, best.parameters, measured);
   if (other) {
-    const refined = descend(fineCost, other, { frontSpread }, [0.1, 0.06], 10);
+    const refined = descend(fineCost, other, measured, [0.1, 0.06], 10);
     if (refined.cost < best.cost) best = refined;
   }
   return {
@@ -156,14 +161,13 @@ function turnViews(
   cost: JointCost,
   count: number,
   parameters: Float64Array,
-  settings: Omit<CostSettings, 'cutoff'>,
+  settings: DescentSettings,
 ): Float64Array | undefined {
   const start = descend(cost, parameters, settings, [0.1], 4);
   let best = start;
   for (let view = 0; view < count; view++) {
     for (const turn of [-valleyTurn, valleyTurn]) {
-      const narrow = descend(cost, turned(best.parameters, view, turn), settings, [0.12, 0.08], 6);
-      const found = descend(cost, narrow.parameters, settings, [0.1], 2);
+      const found = descend(cost, turned(best.parameters, view, turn), settings, [0.1], 6);
       if (found.cost < best.cost - minGain) best = found;
     }
   }
@@ -178,7 +182,7 @@ function turnViews(
 function descend(
   cost: JointCost,
   start: Float64Array,
-  settings: Omit<CostSettings, 'cutoff'>,
+  settings: DescentSettings,
   cutoffs: readonly number[],
   iterations: number,
 ): Found {
@@ -204,7 +208,7 @@ function descend(
         }
         damping *= 6;
       }
-      if (progress <= minProgress * before) break;
+      if (progress <= settings.minProgress * before) break;
     }
   }
   return { parameters, cost: value };
