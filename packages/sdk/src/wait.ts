@@ -26,7 +26,7 @@ export type ReadTask = (signal: AbortSignal) => Promise<{ task: Task; estimate?:
 const errorToleranceMs = 60_000;
 
 // Most jobs take 1 to 6 s, and waiting for the next poll would make them slower.
-const quickPollsMs = 4_000;
+const quickPollsMs = 6_000;
 const quickPauseMs = 500;
 
 /**
