@@ -99,17 +99,14 @@ function redirectError(url: string, location: string | null, details: Details): 
   const path = from.pathname + from.search;
   if (to && to.href !== from.href && to.href.endsWith(path) && /^https?:$/.test(to.protocol)) {
     const baseUrl = to.href.slice(0, -path.length);
-    return new RedirectError(
-      `${from.origin} redirects to ${baseUrl}. Use ${baseUrl} as the base URL`,
-      baseUrl,
-      details,
-    );
+    const message = `${from.origin} redirects to ${baseUrl}. Use ${baseUrl} as the base URL`;
+    return new RedirectError('redirected', message, details);
   }
   const target = to ? `${to.origin}${to.pathname}` : 'another address';
   const message =
     `${from.origin}${from.pathname} redirects to ${target}. Use the address of the gen3d server itself as the base URL. ` +
     'If a proxy or a sign-in page is in front of the server, its API must be reachable without redirects';
-  return new RedirectError(message, undefined, details);
+  return new RedirectError('redirected', message, details);
 }
 
 /** Converts `Retry-After`, in seconds or as a date, to milliseconds. Undefined if it is missing or invalid. */

@@ -57,17 +57,7 @@ export class InvalidRequestError extends Gen3dError {
   override readonly name = 'InvalidRequestError';
 }
 
-/**
- * The balance is below the minimum for a new job. Both amounts are in USD.
- *
- * @example
- * try {
- *   await gen3d.generate('mug.jpg');
- * } catch (error) {
- *   if (!(error instanceof InsufficientBalanceError)) throw error;
- *   console.error(`Add at least ${error.minBalanceUsd - error.balanceUsd} USD.`);
- * }
- */
+/** The balance is below the minimum for a new job. Both amounts are in USD. */
 export class InsufficientBalanceError extends Gen3dError {
   override readonly name = 'InsufficientBalanceError';
 
@@ -106,20 +96,9 @@ export class ConnectionError extends Gen3dError {
   override readonly name: string = 'ConnectionError';
 }
 
-/**
- * The server redirects API requests to another address, which this client does not follow. `code` is `redirected`.
- * `baseUrl` is the address to use instead, if the redirect leads to the same API.
- */
+/** The server redirects API requests, which this client does not follow. `message` names the base URL to use. */
 export class RedirectError extends ConnectionError {
   override readonly name = 'RedirectError';
-
-  constructor(
-    message: string,
-    readonly baseUrl: string | undefined,
-    details?: Gen3dErrorDetails,
-  ) {
-    super('redirected', message, details);
-  }
 }
 
 /**
@@ -134,10 +113,10 @@ export class RequestTimeoutError extends ConnectionError {
   /** The limit that was exceeded: the call's `timeoutMs`, or the client's `timeoutMs` for each attempt. */
   readonly timeoutMs: number;
 
-  constructor(request: { readonly method: string; readonly url: string }, timeoutMs: number, cause?: unknown) {
+  constructor(request: { readonly method: string; readonly url: string }, timeoutMs: number) {
     const method = request.method.toUpperCase();
     const { origin, pathname } = new URL(request.url);
-    super('timeout', `${origin} did not respond to ${method} ${pathname} within ${timeoutMs / 1000} s`, { cause });
+    super('timeout', `${origin} did not respond to ${method} ${pathname} within ${timeoutMs / 1000} s`);
     this.method = method;
     this.path = pathname;
     this.timeoutMs = timeoutMs;
@@ -167,17 +146,7 @@ export class JobFailedError extends Gen3dError {
   }
 }
 
-/**
- * The `timeoutMs` of the call elapsed. The job continues. `task` is its last known state.
- *
- * @example
- * try {
- *   await gen3d.jobs.wait(jobId, { timeoutMs: 60_000 });
- * } catch (error) {
- *   if (!(error instanceof WaitTimeoutError)) throw error;
- *   console.log(`${error.jobId} continues: ${error.task?.status}`);
- * }
- */
+/** The `timeoutMs` of the call elapsed. The job continues. `task` is its last known state. */
 export class WaitTimeoutError extends Gen3dError {
   override readonly name = 'WaitTimeoutError';
 
