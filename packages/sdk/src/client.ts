@@ -1,5 +1,5 @@
 import type { Balance, Task, TaskUpdatedEvent } from '@gen3d/schema';
-import { having, trimmed } from '@gen3d/schema/rules';
+import { having, publicTestKey, trimmed } from '@gen3d/schema/rules';
 import { type RequestOptions, withDeadline } from './deadline.js';
 import { variable } from './environment.js';
 import { AuthenticationError, InvalidRequestError, RequestTimeoutError } from './errors.js';
@@ -86,7 +86,7 @@ export class Gen3d {
       onRetry: options.onRetry,
     });
     this.#transport = transport;
-    this.jobs = new Jobs(transport, options.sharp);
+    this.jobs = new Jobs(transport, { sharp: options.sharp, isTestKey: apiKey === publicTestKey });
     this.webhookEndpoint = new WebhookEndpointSettings(transport);
     this.balance = {
       retrieve: async (options) => (await transport.call('get', 'balance', isBalance, options)).body,

@@ -1,4 +1,4 @@
-import { type FileType, isDisplayP3, limits } from '@gen3d/schema/rules';
+import { type FileType, isDisplayP3 } from '@gen3d/schema/rules';
 import { decodeHeic, displayP3ToSrgb } from './heic.js';
 import { loadSharp, type Sharp } from './sharp.js';
 
@@ -17,44 +17,46 @@ export const maxSourceBytes = 100 * 1024 ** 2;
 /** Declares what is used of `ImageBitmap`, so that this file compiles without the types of browsers. */
 export type Bitmap = { readonly width: number; readonly height: number; close(): void };
 
-interface FitOptions {
-  readonly type: FileType | undefined;
+export interface FitOptions {
+  /** Scales the image to at most this many pixels a side, even if it would fit. */
   readonly maxSide?: number | undefined;
-  readonly maxBytes?: number | undefined;
-  /** Decodes an image in browsers. It applies the orientation and the color profile. */
+  /** Decodes an image to an `ImageBitmap`, for formats that not all browsers support. Default: `createImageBitmap`. */
   readonly decode?: ((image: Blob) => Promise<Bitmap>) | undefined;
-  /** Used instead of a canvas and of the installed package. */
+  /** The package sharp, where it cannot be found by its name: see `Gen3dOptions`. */
   readonly sharp?: Sharp | undefined;
 }
 
+/** Encodes a scaled image with a quality of 0 to 1. */
+type Encode = (quality: number) => Promise<Blob>;
+
 /**
  * Scales and converts an image: with a canvas in browsers, with sharp elsewhere. Returns an upright sRGB image of at
- * most `maxBytes` (4 MiB), as JPEG, or as WebP if it may be transparent.
+ * most `maxBytes`, as JPEG, or as WebP if it may be transparent.
  *
  * @throws {Error} that says why this platform cannot do it
  */
-export async function fitImage(image: Blob, options: FitOptions): Promise<Blob> {
+export async function fitImage(
+  image: Blob,
+  type: FileType | undefined,
+  maxBytes: number,
+  options: FitOptions,
+): Promise<Blob> {
   const withCanvas = !options.sharp && typeof OffscreenCanvas === 'function';
-  const fitted = await (withCanvas ? fitWithCanvas : fitWithSharp)(image, options);
-  if (fitted) return fitted;
+  for (const encode of await (withCanvas ? scaleWithCanvas : scaleWithSharp)(image, type, options)) {
+    for (const quality of qualities) {
+      const encoded = await encode(quality);
+      if (encoded.size <= maxBytes) return encoded;
+    }
+  }
   throw new Error('it is too large at every quality');
 }
 
-async function firstThatFits(
-  encode: (quality: number) => Promise<Blob>,
-  maxBytes: number = limits.inlineImageBytes,
-): Promise<Blob | undefined> {
-  for (const quality of qualities) {
-    const encoded = await encode(quality);
-    if (encoded.size <= maxBytes) return encoded;
-  }
-  return undefined;
-}
-
-async function fitWithCanvas(
+async function scaleWithCanvas(
   image: Blob,
-  { type, maxSide = maxUsefulSide, maxBytes, decode = (image) => createImageBitmap(image) }: FitOptions,
-): Promise<Blob | undefined> {
+  type: FileType | undefined,
+  { maxSide = maxUsefulSide, decode = (image) => createImageBitmap(image) }: FitOptions,
+): Promise<Encode[]> {
+  // Its orientation and its color profile are applied.
   const bitmap = (await decode(image)) as ImageBitmap;
   const scale = Math.min(1, maxSide / Math.max(bitmap.width, bitmap.height));
   const [width, height] = [bitmap.width, bitmap.height].map((side) => Math.max(1, Math.round(side * scale)));
@@ -64,15 +66,16 @@ async function fitWithCanvas(
   context.imageSmoothingQuality = 'high';
   context.drawImage(bitmap, 0, 0, canvas.width, canvas.height);
   bitmap.close();
-  const encode = (type: string) => firstThatFits((quality) => canvas.convertToBlob({ type, quality }), maxBytes);
+  const encodeAs = (type: string) => (quality: number) => canvas.convertToBlob({ type, quality });
   // Safari writes PNG instead of WebP, which may be too large.
-  return (type === 'jpeg' ? undefined : await encode('image/webp')) ?? encode('image/jpeg');
+  return type === 'jpeg' ? [encodeAs('image/jpeg')] : [encodeAs('image/webp'), encodeAs('image/jpeg')];
 }
 
-async function fitWithSharp(
+async function scaleWithSharp(
   image: Blob,
-  { type, maxSide = maxUsefulSide, maxBytes, sharp: given }: FitOptions,
-): Promise<Blob | undefined> {
+  type: FileType | undefined,
+  { maxSide = maxUsefulSide, sharp: given }: FitOptions,
+): Promise<Encode[]> {
   const sharp = given ?? (await loadSharp());
   const bytes = new Uint8Array(await image.arrayBuffer());
   // npm's sharp cannot decode HEIC.
@@ -82,13 +85,16 @@ async function fitWithSharp(
   const { hasAlpha = false, depth } = await source.metadata();
   if (depth === 'float' || depth === 'double') throw new Error('its pixels are floating-point numbers');
   // Without an angle, `rotate` applies the orientation. The output is sRGB by default.
-  const size = { width: maxSide, height: maxSide, fit: 'inside', withoutEnlargement: true } as const;
-  const scaled = source.rotate().resize(size);
+  const scaled = source.rotate().resize({ width: maxSide, height: maxSide, fit: 'inside', withoutEnlargement: true });
   if (type === 'heic' && isDisplayP3(bytes)) scaled.recomb(displayP3ToSrgb);
-  return firstThatFits(async (fraction) => {
-    const quality = Math.round(100 * fraction);
-    const encoder = hasAlpha ? scaled.clone().webp({ quality }) : scaled.clone().jpeg({ quality });
-    const bytes = new Uint8Array(await encoder.toBuffer());
-    return new Blob([bytes], { type: hasAlpha ? 'image/webp' : 'image/jpeg' });
-  }, maxBytes);
+  const format = hasAlpha ? 'webp' : 'jpeg';
+  return [
+    async (quality) => {
+      const encoded = await scaled
+        .clone()
+        .toFormat(format, { quality: Math.round(100 * quality) })
+        .toBuffer();
+      return new Blob([new Uint8Array(encoded)], { type: `image/${format}` });
+    },
+  ];
 }

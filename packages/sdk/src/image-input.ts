@@ -12,7 +12,7 @@ import {
 import { chunksOf, readAll } from './byte-stream.js';
 import { fileSystem } from './environment.js';
 import { InvalidRequestError } from './errors.js';
-import { type Bitmap, fitImage, maxSourceBytes } from './fit-image.js';
+import { type FitOptions, fitImage, maxSourceBytes } from './fit-image.js';
 import { bytesIn, codeOf, messageOf, tagOf } from './realms.js';
 import type { Sharp } from './sharp.js';
 
@@ -37,20 +37,24 @@ export type ImageInput =
  * Reads a photo, and makes it part of a request.
  *
  * @returns a URL or data URI that can be sent as it is, or an image for `dataUriOf`
- * @throws {InvalidRequestError} if it cannot be read, or is not a PNG, JPEG or WebP of at most 4 MiB and this platform
- *   cannot make it one
+ * @throws {InvalidRequestError} if it cannot be read, or is not a PNG, JPEG or WebP of at most `maxBytes` and this
+ *   platform cannot make it one
  */
-export async function readImage(image: ImageInput, sharp?: Sharp): Promise<string | Blob> {
+export async function readImage(
+  image: ImageInput,
+  sharp?: Sharp,
+  maxBytes: number = limits.inlineImageBytes,
+): Promise<string | Blob> {
   const inline = (image: Blob | Uint8Array<ArrayBuffer>, name?: string) =>
-    prepareImage(image instanceof Blob ? image : new Blob([image]), { name, sharp });
+    prepare(image instanceof Blob ? image : new Blob([image]), maxBytes, { name, sharp });
   const inlineStream = async (chunks: AsyncIterable<Uint8Array>) =>
     inline(await readAll(chunks, maxSourceBytes, (size) => tooLarge('The image', size)));
   const inlineFile = async (path: string | URL) => inline(await readFile(path), String(path));
-  if (image instanceof URL) return image.protocol === 'file:' ? inlineFile(image) : remote(image.href);
-  if (typeof image === 'string' && image !== '') {
-    if (/^data:/i.test(image)) return inline(bytesOfDataUri(image));
-    if (/^file:\/\//i.test(image) && URL.canParse(image)) return inlineFile(new URL(image));
-    return /^[a-z][a-z0-9+.-]*:\/\//i.test(image) ? remote(image) : inlineFile(image);
+  const location = image instanceof URL ? image.href : image;
+  if (typeof location === 'string' && location !== '') {
+    if (/^data:/i.test(location)) return inline(bytesOfDataUri(location));
+    if (/^file:\/\//i.test(location) && URL.canParse(location)) return inlineFile(new URL(location));
+    return /^[a-z][a-z0-9+.-]*:\/\//i.test(location) ? remote(location) : inlineFile(location);
   }
   if (image instanceof Blob) return inline(image);
   const bytes = bytesIn(image);
@@ -66,9 +70,8 @@ export async function readImage(image: ImageInput, sharp?: Sharp): Promise<strin
   );
 }
 
-/** Converts an image to a data URI. @param maxBytes converts only the start of a larger image */
-export async function dataUriOf(image: Blob, maxBytes?: number): Promise<string> {
-  return `data:${image.type};base64,${base64(new Uint8Array(await image.slice(0, maxBytes).arrayBuffer()))}`;
+export async function dataUriOf(image: Blob): Promise<string> {
+  return `data:${image.type};base64,${base64(new Uint8Array(await image.arrayBuffer()))}`;
 }
 
 /** Returns the name of an image's file. Undefined if it has none, and for a URL, because the server names that job. */
@@ -85,15 +88,9 @@ const nameIn = (image: Blob) => ('name' in image && typeof image.name === 'strin
 export const invalid = (message: string, options?: ErrorOptions) =>
   new InvalidRequestError('invalid_request', message, options);
 
-export interface PrepareImageOptions {
+export interface PrepareImageOptions extends FitOptions {
   /** Names the image in error messages. Default: the name of a `File`. */
   readonly name?: string | undefined;
-  /** Scales the image to at most this many pixels a side, even if it would fit. */
-  readonly maxSide?: number | undefined;
-  /** Decodes an image to an `ImageBitmap`, for formats that not all browsers support. Default: `createImageBitmap`. */
-  readonly decode?: ((image: Blob) => Promise<Bitmap>) | undefined;
-  /** The package sharp, where it cannot be found by its name: see `Gen3dOptions`. */
-  readonly sharp?: Sharp | undefined;
 }
 
 /**
@@ -109,7 +106,14 @@ export interface PrepareImageOptions {
 export async function prepareImage(image: Blob, options: PrepareImageOptions = {}): Promise<Blob> {
   if (!(image instanceof Blob))
     throw invalid('prepareImage takes a Blob or a File. `jobs.create` and `generate` also take paths');
-  const { name = nameIn(image) ?? 'The image', maxSide, decode, sharp } = options;
+  return prepare(image, limits.inlineImageBytes, options);
+}
+
+async function prepare(
+  image: Blob,
+  maxBytes: number,
+  { name = nameIn(image) ?? 'The image', ...options }: PrepareImageOptions,
+): Promise<Blob> {
   if (image.size > maxSourceBytes) throw tooLarge(name, image.size);
   if (image.size === 0) throw invalid(`${name} is empty`);
   const bytes = new Uint8Array(await image.arrayBuffer());
@@ -117,19 +121,19 @@ export async function prepareImage(image: Blob, options: PrepareImageOptions = {
   const mediaType = inlineImageTypes.find((one) => one === `image/${type}`);
   // A browser takes the type from the name of the file, which may be wrong.
   const source = new Blob([bytes], { type: mediaType ?? image.type });
-  const isSmall = mediaType !== undefined && bytes.length <= limits.inlineImageBytes;
+  const isSmall = mediaType !== undefined && bytes.length <= maxBytes;
   const { width = 0, height = 0 } = (isSmall && imageSize(bytes)) || {};
-  const mayStay = isSmall && maxSide === undefined;
+  const mayStay = isSmall && options.maxSide === undefined;
   if (mayStay && width * height <= maxQuickPixels) return source;
-  const problem = `${name} is ${mediaType && !isSmall ? describeSize(bytes.length) : describeFileType(type)}`;
+  const problem = `${name} is ${mediaType && !isSmall ? describeSize(bytes.length, maxBytes) : describeFileType(type)}`;
   if (!isPhotoType(type)) throw invalid(`${problem}. Send a ${photoFormatChoice}`);
   try {
-    return await fitImage(source, { type, maxSide, decode, sharp });
+    return await fitImage(source, type, maxBytes, options);
   } catch (cause) {
     // The server decodes it too, but needs more time, and refuses more than 100 megapixels.
     if (mayStay) return source;
     const reason = oneLine(messageOf(cause)).replace(/\.$/, '');
-    const remedy = 'Send a PNG, JPEG or WebP of at most 4 MiB and 32 megapixels';
+    const remedy = `Send a PNG, JPEG or WebP of at most ${describeLimit(maxBytes)} and 32 megapixels`;
     throw invalid(`${problem}, and cannot be converted here: ${reason}. ${remedy}`, { cause });
   }
 }
@@ -137,10 +141,13 @@ export async function prepareImage(image: Blob, options: PrepareImageOptions = {
 /** The server decodes an image of more pixels only when it has much memory to spare. */
 const maxQuickPixels = 32e6;
 
-const describeSize = (bytes: number) =>
-  `${(bytes / 1024 ** 2).toFixed(1)} MiB, more than the 4 MiB that fit in a request`;
+const describeSize = (bytes: number, maxBytes: number) =>
+  `${(bytes / 1024 ** 2).toFixed(1)} MiB, more than the ${describeLimit(maxBytes)} that fit in a request`;
 
-const tooLarge = (name: string, bytes: number) => invalid(`${name} is ${describeSize(bytes)}. Make the image smaller`);
+const describeLimit = (maxBytes: number) => `${Math.floor((10 * maxBytes) / 1024 ** 2) / 10} MiB`;
+
+const tooLarge = (name: string, bytes: number) =>
+  invalid(`${name} is ${describeSize(bytes, limits.inlineImageBytes)}. Make the image smaller`);
 
 function remote(url: string): string {
   if (/^https?:/i.test(url) && URL.canParse(url)) return url;

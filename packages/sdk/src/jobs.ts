@@ -11,18 +11,13 @@ import {
   repeatKeyHeader,
   type SamplerSettings,
   samplerHeader,
-  testKeyBodyBytes,
 } from '@gen3d/schema/rules';
 import { type RequestOptions, withDeadline } from './deadline.js';
-import { InvalidRequestError, RequestTimeoutError } from './errors.js';
-import { type ImageInput, labelOf } from './image-input.js';
-import { inputOf, type JobInput, readPhotos, type Views } from './photos.js';
-import type { Sharp } from './sharp.js';
+import { RequestTimeoutError } from './errors.js';
+import { type ImageInput, invalid, labelOf } from './image-input.js';
+import { type JobInput, type PhotoOptions, readPhotos, type Views } from './photos.js';
 import { isAnything, type Transport } from './transport.js';
 import { type WaitOptions, waitForJob } from './wait.js';
-
-/** An image of this size still fits, as base64 and with the other fields, into a request with the public test key. */
-const testKeyImageBytes = (testKeyBodyBytes - 4_096) * 0.75;
 
 export interface CreateJobParams {
   /** The photo of the object, from its front. */
@@ -49,9 +44,7 @@ export interface CreateJobParams {
 }
 
 export interface ListJobsParams {
-  /**
-   * Lists jobs whose label contains this text in any case, or whose id starts with it. Only gen3d servers have this.
-   */
+  /** Lists jobs whose label contains this text in any case, or whose id starts with it. Only on gen3d servers. */
   readonly search?: string | undefined;
   /** Lists only jobs with this status. Default: all. */
   readonly status?: JobStatus | undefined;
@@ -68,11 +61,11 @@ export interface RetryOptions extends RequestOptions {
 
 export class Jobs {
   readonly #transport: Transport;
-  readonly #sharp: Sharp | undefined;
+  readonly #photoOptions: PhotoOptions;
 
-  constructor(transport: Transport, sharp?: Sharp) {
+  constructor(transport: Transport, photoOptions: PhotoOptions) {
     this.#transport = transport;
-    this.#sharp = sharp;
+    this.#photoOptions = photoOptions;
   }
 
   /**
@@ -91,10 +84,7 @@ export class Jobs {
     const request = { method: 'post', url: this.#transport.url('jobs') };
     const timeoutError = (timeoutMs: number) => new RequestTimeoutError(request, timeoutMs);
     return withDeadline(options, timeoutError, async (signal) => {
-      const photos = await readPhotos(params?.image, params?.views, this.#sharp);
-      // The result for the public test key does not depend on the photos, so the start of large ones is enough.
-      const input = await inputOf(photos, this.#transport.isTestKey ? testKeyImageBytes : undefined);
-      const call = { ...jobRequest(params, input), signal, repeatable: true };
+      const call = { ...(await jobRequest(params, this.#photoOptions)), signal, repeatable: true };
       return (await this.#transport.call('post', 'jobs', isCreatedJob, call)).body;
     });
   }
@@ -161,9 +151,9 @@ export class Jobs {
    * @throws {InsufficientBalanceError} if the balance is below the minimum
    * @throws {NotFoundError} if the account has no such job
    */
-  async retry(id: string, { sampler = {}, ...options }: RetryOptions = {}): Promise<CreateJobResponse> {
-    const headers = { [samplerHeader]: valid(() => encodeSampler(sampler)), [repeatKeyHeader]: newIdempotencyKey() };
-    const request = { ...options, headers: withoutUndefined(headers), repeatable: true };
+  async retry(id: string, { sampler, ...options }: RetryOptions = {}): Promise<CreateJobResponse> {
+    const headers = { ...samplerHeaders(sampler), [repeatKeyHeader]: newIdempotencyKey() };
+    const request = { ...options, headers, repeatable: true };
     return (await this.#transport.call('post', `/gen3d/jobs/${segment(id)}/retry`, isCreatedJob, request)).body;
   }
 
@@ -189,8 +179,7 @@ export class Jobs {
 /** Makes a job's id a part of a path. */
 function segment(id: string): string {
   // These would address another resource, even percent-encoded. JavaScript callers may pass an undefined `job.id`.
-  if (typeof id !== 'string' || ['', '.', '..'].includes(id))
-    throw new InvalidRequestError('invalid_request', `"${id}" is not a job id`);
+  if (typeof id !== 'string' || ['', '.', '..'].includes(id)) throw invalid(`"${id}" is not a job id`);
   return encodeURIComponent(id);
 }
 
@@ -206,7 +195,7 @@ const isCreatedJob = having<CreateJobResponse>({ job_id: 'string' });
  * await fetch('/my-server/models', { method: 'POST', body: JSON.stringify(json), headers });
  */
 export async function createJobRequest(params: CreateJobParams): Promise<JobRequest> {
-  return jobRequest(params, await inputOf(await readPhotos(params?.image, params?.views)));
+  return jobRequest(params, {});
 }
 
 interface JobRequest {
@@ -214,17 +203,11 @@ interface JobRequest {
   headers: Record<string, string>;
 }
 
-function jobRequest(
-  {
-    image,
-    idempotencyKey = newIdempotencyKey(),
-    label = labelOf(image) ?? '',
-    sampler = {},
-    options = {},
-  }: CreateJobParams,
-  input: JobInput,
-): JobRequest {
-  const headers = { [labelHeader]: encodeLabel(label), [samplerHeader]: valid(() => encodeSampler(sampler)) };
+async function jobRequest(params: CreateJobParams, photoOptions: PhotoOptions): Promise<JobRequest> {
+  // JavaScript callers may pass nothing.
+  const { image, views, idempotencyKey = newIdempotencyKey(), sampler, options = {} } = params ?? {};
+  const input = await readPhotos(image, views, photoOptions);
+  const label = encodeLabel(params.label ?? labelOf(image) ?? '');
   return {
     json: {
       type: jobType,
@@ -232,18 +215,17 @@ function jobRequest(
       idempotency_key: idempotencyKey,
       ...(Object.keys(options).length > 0 && { options }),
     },
-    headers: withoutUndefined(headers),
+    headers: { ...(label && { [labelHeader]: label }), ...samplerHeaders(sampler) },
   };
 }
 
-const withoutUndefined = <T extends object>(values: T): { [K in keyof T]: Exclude<T[K], undefined> } =>
-  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as never;
-
-function valid<T>(read: () => T): T {
+/** @throws {InvalidRequestError} if a setting is out of range */
+function samplerHeaders(sampler: SamplerSettings = {}): Record<string, string> {
   try {
-    return read();
+    const value = encodeSampler(sampler);
+    return value === undefined ? {} : { [samplerHeader]: value };
   } catch (error) {
-    throw new InvalidRequestError('invalid_request', (error as RangeError).message);
+    throw invalid((error as RangeError).message);
   }
 }
 

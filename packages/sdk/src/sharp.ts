@@ -7,8 +7,7 @@ interface SharpImage {
   resize(options: { width: number; height: number; fit: 'inside'; withoutEnlargement: true }): SharpImage;
   recomb(matrix: number[][]): SharpImage;
   clone(): SharpImage;
-  webp(options: { quality: number }): SharpImage;
-  jpeg(options: { quality: number }): SharpImage;
+  toFormat(format: 'jpeg' | 'webp', options: { quality: number }): SharpImage;
   toBuffer(): Promise<Uint8Array>;
 }
 

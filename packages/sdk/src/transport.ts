@@ -1,4 +1,3 @@
-import { publicTestKey } from '@gen3d/schema/rules';
 import ky, { type BeforeErrorHook, type KyInstance, type Options, TimeoutError } from 'ky';
 import { connectionError } from './connection-error.js';
 import { maxTimerMs, type RequestOptions, withDeadline } from './deadline.js';
@@ -81,11 +80,6 @@ export class Transport {
     // A followed redirect would lose the key, and the body of a POST.
     const headers = { accept: 'application/json', authorization: `Bearer ${options.apiKey}` };
     this.#asApi = { headers, redirect: 'manual' };
-  }
-
-  /** Whether the key is the public test key, whose jobs return a fixed sample. */
-  get isTestKey(): boolean {
-    return this.#options.apiKey === publicTestKey;
   }
 
   /** Returns the URL of a path below /v1, or of a path that starts with a slash. */

@@ -86,11 +86,6 @@ describe('verifyWebhook', () => {
     expect((await handler(request)).status).toBe(204);
   });
 
-  test('says that a secret must be text', async () => {
-    const bytes = Buffer.from(secret) as unknown as string;
-    await expect(verifyWebhook(await delivery({ secret: bytes }))).rejects.toThrow(/missing, empty or not text/);
-  });
-
   test('accepts headers in a Map and in a list of pairs', async () => {
     const entries = Object.entries((await delivery()).headers as Record<string, string>);
     for (const headers of [new Map(entries), entries, new Headers(entries).entries()]) {
@@ -171,7 +166,8 @@ describe('verifyWebhook', () => {
 
   // An unset environment variable in JavaScript.
   const unset = undefined as unknown as string;
-  test.each(['', [], unset, [secret, unset]])('throws a TypeError for a missing secret (%j)', async (none) => {
+  const bytes = Buffer.from(secret) as unknown as string;
+  test.each(['', [], unset, [secret, unset], bytes])('throws a TypeError for a missing secret (%j)', async (none) => {
     const rejection = expect(verifyWebhook({ ...(await delivery()), secret: none })).rejects;
     await rejection.toThrow(TypeError);
     await rejection.toThrow(/secret is missing, empty or not text.*environment variable/);
