@@ -76,8 +76,10 @@ export class PhotoQueue {
       if (this.#running.has(front)) continue;
       this.#waiting.delete(front);
       const work = this.#process(photos).finally(() => {
+        // `stop` counts what the signal has ended.
+        if (this.signal.aborted) return;
         this.#running.delete(front);
-        if (!this.signal.aborted) this.#startNext();
+        this.#startNext();
       });
       this.#running.set(front, work);
     }
