@@ -24,8 +24,8 @@ export interface BakeViewsOptions {
   readonly decoderColors?: Float32Array | undefined;
 }
 
-/** How sharply a texel prefers the photo that sees it most squarely. Less would double details that are off. */
-const sharpness = 12;
+/** Photos whose weight is a smaller share of the largest are not visibly part of a texel's color. */
+const minShare = 0.002;
 
 /** The front photo is preferred by this factor, so that the front of the model is that of one photo. */
 const frontFavor = 30;
@@ -33,12 +33,13 @@ const frontFavor = 30;
 /** Near an outline, colors mix with the background's, and errors of the camera matter most: none up to, all from. */
 const outlineInset = [-0.004, 0.02] as const;
 
-/** The weights and linear colors of points in one photo. */
+/** Points in one photo: how well it shows them, how much it counts for their color, and where in the photo they are. */
 interface Look {
+  readonly image: RgbaImage;
   readonly seen: Float64Array;
   readonly weight: Float64Array;
-  /** [3·N] */
-  readonly colors: Float64Array;
+  readonly x: Float64Array;
+  readonly y: Float64Array;
 }
 
 /**
@@ -61,7 +62,10 @@ export function bakeViews(
   const count = closed.positions.length / 3;
   const points = new Float64Array(closed.positions);
   const looks = lookers.map((look) => look(count)(points, new Float64Array(normals), count));
-  const gains = matchedGains(looks, count);
+  const gains = matchedGains(
+    looks.map((look) => ({ seen: look.seen, colors: colorsIn(look, count) })),
+    count,
+  );
   const colors = new Float32Array(3 * count);
   const seen = new Float32Array(count);
   const mixed = new Float64Array(4);
@@ -83,28 +87,34 @@ function lookerOf({ image, camera, outline, outlineSize }: PlacedPhoto, closed: 
   const size = 2 * camera.distance * camera.halfTangent;
   const map = depthMap(closed, viewOf(camera, depthMapSize));
   const projection = new PhotoProjection(camera, map, depthBias * size, undefined, camera);
-  const color = new Float64Array(3);
   return (capacity) => {
     const projected = projectedPoints(capacity);
-    const look = { seen: projected.seen, weight: new Float64Array(capacity), colors: new Float64Array(3 * capacity) };
+    const look = { image, ...projected, weight: new Float64Array(capacity) };
     return (points, normals, count) => {
       projection.project(points, normals, count, projected);
       for (let i = 0; i < count; i++) {
         look.weight[i] = 0;
         if (look.seen[i] === 0) continue;
-        const x = projected.x[i]!;
-        const y = projected.y[i]!;
-        const inside = sampleSquare(outline, outlineSize, 2 * x - 1, 2 * y - 1);
+        const inside = sampleSquare(outline, outlineSize, 2 * look.x[i]! - 1, 2 * look.y[i]! - 1);
         look.seen[i]! *= smoothStep(outlineInset[0], outlineInset[1], inside);
-        look.weight[i] = favor * look.seen[i]! * Math.max(projected.cosine[i]!, 0) ** sharpness;
-        sampleColor(image, x, y, color);
-        look.colors[3 * i] = color[0]!;
-        look.colors[3 * i + 1] = color[1]!;
-        look.colors[3 * i + 2] = color[2]!;
+        look.weight[i] = favor * look.seen[i]! * preferenceOf(projected.cosine[i]!);
       }
       return look;
     };
   };
+}
+
+/** A texel prefers the photo that sees it most squarely, sharply: otherwise details double where cameras are off. */
+function preferenceOf(cosine: number): number {
+  const fourth = cosine * cosine * cosine * cosine;
+  return fourth * fourth * fourth;
+}
+
+/** Returns the linear colors [3·N] of the points that a photo shows. */
+function colorsIn({ image, seen, x, y }: Look, count: number): Float64Array {
+  const colors = new Float64Array(3 * count);
+  for (let i = 0; i < count; i++) if (seen[i]! > 0) sampleColor(image, x[i]!, y[i]!, colors.subarray(3 * i, 3 * i + 3));
+  return colors;
 }
 
 /** Makes the view of a photo's camera, as a square image of `size` pixels. */
@@ -116,20 +126,29 @@ export function viewOf(camera: PlacedPhoto['camera'], size: number): View {
   };
 }
 
+const color = new Float64Array(3);
+
 /** Writes the mean color of a point in all photos, and how well they show it, to `mixed` [4]. */
 function mix(looks: readonly Look[], gains: readonly Float64Array[], point: number, mixed: Float64Array): void {
-  let [total, seen] = [0, 0];
-  mixed.fill(0);
-  for (let photo = 0; photo < looks.length; photo++) {
-    const look = looks[photo]!;
-    const weight = look.weight[point]!;
-    if (weight === 0) continue;
-    total += weight;
+  let most = 0;
+  let seen = 0;
+  for (const look of looks) {
+    most = Math.max(most, look.weight[point]!);
     seen = Math.max(seen, look.seen[point]!);
-    for (let c = 0; c < 3; c++) mixed[c]! += weight * gains[photo]![c]! * look.colors[3 * point + c]!;
   }
-  if (total > 0) for (let c = 0; c < 3; c++) mixed[c]! /= total;
+  mixed.fill(0);
   mixed[3] = Math.min(1, 1.5 * seen);
+  if (most === 0) return;
+  let total = 0;
+  for (let photo = 0; photo < looks.length; photo++) {
+    const { image, weight, x, y } = looks[photo]!;
+    const share = weight[point]! / most;
+    if (share < minShare) continue;
+    total += share;
+    sampleColor(image, x[point]!, y[point]!, color);
+    for (let c = 0; c < 3; c++) mixed[c]! += share * gains[photo]![c]! * color[c]!;
+  }
+  for (let c = 0; c < 3; c++) mixed[c]! /= total;
 }
 
 function paint(
