@@ -13,8 +13,8 @@ const maxCost = 12;
 const usualCost = 1.3;
 
 /**
- * Photos of one object mostly have the same colors. Two photos may cost more than usual the more of their colors they
- * share, and less if they share few: this much per share of 1. Fewer than the minimum may be due to the light.
+ * Photos of one object mostly have the same colors. So the more of their colors two photos share, the worse their shapes
+ * may fit: a share of 1 makes up for this cost. A share below the minimum may be due to the light.
  */
 const costOfColors = 12;
 const [usuallyShared, minShared] = [0.45, 0.15];

@@ -3,7 +3,7 @@ import type { DensityField } from '../field/density-field.js';
 import { prepareView } from './prepared-view.js';
 import { register } from './register.js';
 import { type FusedPhotos, fusePhotos } from './several-photos.js';
-import { predictTaken, type Shape, type Taken, take, tower, toy } from './sides.fixture.js';
+import { block, painted, predictTaken, type Shape, type Taken, take, tower, toy, union } from './sides.fixture.js';
 import { pointOnRay, rotationOf, type ViewCamera } from './view-camera.js';
 
 const degree = Math.PI / 180;
@@ -122,6 +122,14 @@ test('if all photos show other objects, the field is that of the front', { timeo
   const plates: Shape = (x, y, z) => Math.max(plate(x, y - 0.35, z), plate(x, y + 0.35, z));
   const { used } = await fuse(take(posts, 'front', 0, 10), take(plates, 'left', -90, 10), take(post, 'back', 180, 10));
   expect(used).toEqual([]);
+});
+
+test('a photo of a similar shape is used in the colors of the front, and left out in others', async () => {
+  const taller = take(union(toy, block(0, 0.22, -0.25, 0.1, 0.25, 0.1)), 'left', -84, 10);
+  const gray = painted(front, [120, 120, 120]);
+  const sidesOf = async (photo: Taken) => (await fuse(gray, photo)).used.map(({ side }) => side);
+  expect(await sidesOf(painted(taller, [120, 120, 120]))).toEqual(['front', 'left']);
+  expect(await sidesOf(painted(taller, [200, 40, 30]))).toEqual([]);
 });
 
 test('the photo of the front given again as the back is left out', async () => {

@@ -93,6 +93,13 @@ export function take(shape: Shape, side: SideCutout['side'], yaw: number, pitch:
   return { side, cutout: { ...cutout, window: { left: 0, top: 0, side: fine } }, photoWidth: fine, prediction };
 }
 
+/** Returns the photo of the same shape in one color. */
+export function painted(photo: Taken, color: readonly number[]): Taken {
+  const { image } = photo.cutout;
+  const data = image.data.map((value, i) => color[i % 4] ?? value);
+  return { ...photo, cutout: { ...photo.cutout, image: { ...image, data } } };
+}
+
 /** A view of a shape from an angle in degrees, whose camera was found at another angle, and is off by `y`. */
 export function viewFrom(shape: Shape, side: SideCutout['side'], yaw: number, foundYaw = yaw, y = 0): PlacedView {
   const { cutout, photoWidth, prediction } = take(shape, side, yaw, 0);
