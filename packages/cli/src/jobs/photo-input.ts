@@ -26,17 +26,14 @@ export function labelOf(image: string): string | undefined {
 }
 
 /**
- * Converts an argument of `create` to an input of the SDK, which scales large photos and converts other formats. The
- * server fetches URLs.
+ * Converts an argument of `create` to an input of the SDK, which scales large photos, converts other formats and
+ * refuses files that are not photos. The server fetches URLs.
  *
- * @throws {UsageError} if a URL is not valid, or a file is not a photo
+ * @throws {UsageError} if a URL is not valid
  */
 export async function photoInput(image: string, signal: AbortSignal): Promise<ImageInput> {
-  if (isDataUri(image)) return image;
   if (isUrl(image)) return requireUrl(image);
-  if (image === '-') return photoFile('stdin', await buffer(addAbortSignal(signal, process.stdin)));
-  await requirePhotoFile(image);
-  return image;
+  return image === '-' ? new File([await buffer(addAbortSignal(signal, process.stdin))], 'stdin') : image;
 }
 
 /** @throws {UsageError} if an argument is not a valid URL, for example because it has no host */
@@ -53,26 +50,12 @@ export const missingFile = (path: string, cause: unknown): UsageError =>
     cause,
   });
 
-/** @throws {UsageError} if a file is not a photo */
+/** Checks a file as the SDK does, but before a server is needed. @throws {UsageError} if it is not a photo */
 export async function requirePhotoFile(path: string): Promise<void> {
-  requirePhoto(path, await readStart(path));
-}
-
-/** Rejects files that are not photos. The SDK accepts fewer formats than the CLI, and its error names only those. */
-function requirePhoto(name: string, start: Uint8Array): void {
+  const start = await readStart(path);
   const type = sniffFileType(start);
   if (start.length === 0 || isPhotoType(type)) return;
-  throw new UsageError(`${shownName(name)} is ${describeFileType(type)}. Send a ${photoFormatChoice}`);
-}
-
-/**
- * Makes a file of a photo, for the SDK. `name` is for error messages.
- *
- * @throws {UsageError} if it is not a photo
- */
-export async function photoFile(name: string, photo: Uint8Array): Promise<File> {
-  requirePhoto(name, photo);
-  return new File([new Uint8Array(photo)], name);
+  throw new UsageError(`${shownName(path)} is ${describeFileType(type)}. Send a ${photoFormatChoice}`);
 }
 
 async function readStart(path: string): Promise<Uint8Array> {

@@ -19,7 +19,6 @@ import { failureOf, UsageError } from '../../exit/failure.js';
 import { findJob } from '../../jobs/account-jobs.js';
 import { downloadModel } from '../../jobs/job.js';
 import { modelPath, pathKey, planOutputs } from '../../jobs/output-file.js';
-import { photoFile } from '../../jobs/photo-input.js';
 import { type PhotoSet, readPhotos } from '../../jobs/photo-set.js';
 import { bytes, duration } from '../../terminal/format.js';
 import { cross, paint, print, printJson, say, shownName, tick } from '../../terminal/terminal.js';
@@ -126,8 +125,9 @@ export class PhotoQueue {
     const startedAt = Date.now();
     const { signal } = this;
     const name = shownName(basename(photos.front));
-    const files = await readPhotos(photos, async (photo) =>
-      photoFile(shownName(basename(photo)), await readFile(photo, { signal })),
+    const files = await readPhotos(
+      photos,
+      async (photo) => new File([await readFile(photo, { signal })], shownName(basename(photo))),
     );
     await planOutputs([model], {}, [photos.front]);
     const params = { ...files, idempotencyKey: await keyOf(files), label: name };
