@@ -1,8 +1,9 @@
+import { clamp } from '../base/interpolation.js';
 import type { PreparedView } from './prepared-view.js';
 import { type Registration, register } from './register.js';
 
 // Finds photos that do not show the same object: without such a photo, the others fit far better. Of 36 sets of four
-// photos with one of another object, this finds 35. In one of 36 sets without such a photo, it leaves out photos. If
+// photos with one of another object, this finds 35. In two of 36 sets without such a photo, it leaves out photos. If
 // there are only two photos, it accepts 8 of 36 of other objects.
 
 /** A photo fits if the mean cost per pair of views is at most this, plus a multiple of that without it. */
@@ -14,10 +15,11 @@ const usualCost = 1.3;
 
 /**
  * Photos of one object mostly have the same colors. So the more of their colors two photos share, the worse their shapes
- * may fit: a share of 1 makes up for this cost. A share below the minimum may be due to the light.
+ * may fit: a share of 1 makes up for this cost. Shares beyond the limits are due to the light, or to plain objects.
  */
 const costOfColors = 12;
-const [usuallyShared, minShared] = [0.45, 0.15];
+const usuallyShared = 0.45;
+const [minShared, maxShared] = [0.15, 0.65];
 
 /** Two photos are the same if their outlines and colors differ by less, as means over the frame in 0..1. */
 const sameOutline = 0.01;
@@ -73,7 +75,7 @@ function registered<V extends LabeledView>(views: readonly V[], signal: AbortSig
 function costPerPair({ views, registration }: FittingViews<LabeledView>): number {
   if (!registration) return usualCost;
   const shared = views.flatMap(({ view: a }, i) =>
-    views.slice(i + 1).map(({ view: b }) => Math.max(sharedColors(a.palette, b.palette), minShared)),
+    views.slice(i + 1).map(({ view: b }) => clamp(sharedColors(a.palette, b.palette), minShared, maxShared)),
   );
   const mean = shared.reduce((sum, share) => sum + share, 0) / shared.length;
   return registration.cost + costOfColors * (usuallyShared - mean);
