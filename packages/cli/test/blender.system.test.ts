@@ -1,25 +1,15 @@
 // The Blender add-on in a real Blender without a window, against a real server.
 import { spawnSync } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
-import { createServer, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
-import { expect, onTestFinished, test } from 'vitest';
-import { discPng, testFolder } from './run.js';
+import { expect, test } from 'vitest';
+import { discPng, site, testFolder } from './run.js';
 
 const { path, run, serve, gen3d } = testFolder();
 const file = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 // Blender's importer needs numpy, which Debian's package of Blender only suggests.
 const check = ['--background', '--factory-startup', '--python-exit-code', '1', '--python-expr', 'import numpy'];
 const obstacle = spawnSync('blender', check).status === 0 ? '' : ' (skipped: blender with numpy not installed)';
-
-/** Starts an HTTP server for the test, and returns its address. */
-async function listen(respond: RequestListener): Promise<string> {
-  const server = createServer(respond);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => void server.close());
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
 
 /** Runs blender.py in Blender with a server's address and the key that its first start has stored. */
 async function blender(url: string, env: Record<string, string> = {}) {
@@ -41,14 +31,14 @@ test.skipIf(obstacle)(
   async () => {
     const { url, child } = await serve();
     const keysElsewhere: unknown[] = [];
-    const elsewhere = await listen((request, response) => {
+    const { url: elsewhere } = await site((request, response) => {
       keysElsewhere.push(request.headers.authorization);
       response.end('{}');
     });
-    const redirecting = await listen((_request, response) => {
+    const { url: redirecting } = await site((_request, response) => {
       response.writeHead(302, { location: `${elsewhere}/v1/jobs` }).end();
     });
-    const deceiving = await listen((request, response) => {
+    const { url: deceiving } = await site((request, response) => {
       const task = { status: 'SUCCEEDED', progress: 100, model_urls: { glb: 'file:///etc/passwd' } };
       response.end(JSON.stringify(request.method === 'POST' ? { job_id: 'job' } : task));
     });

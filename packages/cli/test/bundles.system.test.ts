@@ -1,38 +1,25 @@
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { createServer, request as forward, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { type AddressInfo, connect } from 'node:net';
+import { request as forward, type IncomingMessage, type ServerResponse } from 'node:http';
+import { connect } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
-import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { writeBallBundle } from '../../engine/src/bundle/bundle.fixture.js';
 import { writeBallSkeleton } from '../../weights/src/skeleton/skeleton.fixture.js';
 import { downloadLine } from '../src/terminal/progress.js';
-import { discPng, result, testFolder } from './run.js';
+import { discPng, result, site, testFolder } from './run.js';
 
 const { gen3d, path, serve, start } = testFolder();
 
-const servers: Server[] = [];
-afterEach(() => {
-  for (const server of servers.splice(0)) {
-    server.closeAllConnections();
-    server.close();
-  }
-});
-async function listen(server: Server): Promise<string> {
-  servers.push(server);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
-
 /** Serves the folder `published`. If `handle` returns true, it has responded itself. */
-const serveBundles = (handle?: (file: Buffer, request: IncomingMessage, response: ServerResponse) => boolean) =>
-  listen(
-    createServer(async (request, response) => {
-      const file = await readFile(path('published', request.url!)).catch(() => undefined);
-      if (!file) response.writeHead(404).end();
-      else if (!handle?.(file, request, response)) response.end(file);
-    }),
-  );
+async function serveBundles(handle?: (file: Buffer, request: IncomingMessage, response: ServerResponse) => boolean) {
+  const { url } = await site(async (request, response) => {
+    const file = await readFile(path('published', request.url!)).catch(() => undefined);
+    if (!file) response.writeHead(404).end();
+    else if (!handle?.(file, request, response)) response.end(file);
+  });
+  return url;
+}
 
 /** Makes a catalog of the bundles in `published`, whose files are at `url`. @returns the variable for its folder */
 async function catalogAt(url: string) {
@@ -68,13 +55,10 @@ describe('models pull', () => {
     expect(await gen3d(['models', 'verify', 'ball'])).toMatchObject({ code: 0, stderr: '✔ ball\n' });
   });
 
-  test('finds bundles in the catalog by name', async () => {
+  test('is offered by `models list` for the bundles of the catalog', async () => {
     const { stderr: offers } = await gen3d(['models', 'list']);
     expect(offers).toContain('`gen3d models pull u2net` downloads U2-Net, 176.0 MB');
     expect(offers).toContain('`gen3d models pull triposr` downloads TripoSR, 1.7 GB');
-    const { code, stderr } = await gen3d(['models', 'pull', 'u2nett']);
-    expect(stderr).toMatch(/No catalog lists a bundle called u2nett; they list .*u2net/);
-    expect(code).toBe(1);
   });
 
   test.each(['SIGINT', 'SIGKILL'] as const)('resumes after %s', async (signal) => {
@@ -123,14 +107,14 @@ describe('models pull', () => {
   test('uses HTTP_PROXY, except for hosts in NO_PROXY', async () => {
     const url = await serveBundles();
     const requests: string[] = [];
-    const proxy = createServer((request, response) => {
+    const proxy = await site((request, response) => {
       requests.push(request.url!);
       forward(request.url!, { headers: request.headers }, (forwarded) => {
         response.writeHead(forwarded.statusCode!, forwarded.headers);
         forwarded.pipe(response);
       }).end();
     });
-    proxy.on('connect', ({ url: host }, socket) => {
+    proxy.server.on('connect', ({ url: host }, socket) => {
       requests.push(host!);
       const [name, port] = host!.split(':');
       const upstream = connect(Number(port), name, () => {
@@ -140,7 +124,7 @@ describe('models pull', () => {
       upstream.on('error', () => socket.destroy());
       socket.on('error', () => upstream.destroy());
     });
-    const env = { ...(await catalogAt(url)), HTTP_PROXY: await listen(proxy) };
+    const env = { ...(await catalogAt(url)), HTTP_PROXY: proxy.url };
     expect(await gen3d(['models', 'pull', 'ball'], { env })).toMatchObject({ code: 0 });
     expect(requests.length).toBeGreaterThan(0);
     await removeBundle('ball');
@@ -148,15 +132,6 @@ describe('models pull', () => {
     const bypassed = { ...env, NO_PROXY: '127.0.0.1' };
     expect(await gen3d(['models', 'pull', 'ball'], { env: bypassed })).toMatchObject({ code: 0 });
     expect(requests).toEqual([]);
-  });
-
-  test('exits with 1 and a message if the server cannot be reached', async () => {
-    const closed = createServer();
-    const url = await listen(closed);
-    closed.close();
-    const { code, stderr } = await gen3d(['models', 'pull', 'ball'], { env: await catalogAt(url) });
-    expect(stderr).toMatch(/error: http:\S+\/ball\/encoder\.onnx cannot be fetched: .*ECONNREFUSED/);
-    expect(code).toBe(1);
   });
 });
 
@@ -236,7 +211,10 @@ describe('models use', () => {
   test('rejects a missing bundle, and one that does not match its manifest', async () => {
     await gen3d(['models', 'use', 'inflate']);
     const missing = await gen3d(['models', 'use', 'bowl']);
-    expect(missing).toMatchObject({ code: 2, stderr: expect.stringContaining('No bundle is named bowl') });
+    expect(missing).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/No bundle is named bowl\. `gen3d models list`/),
+    });
     const odd = await gen3d(['models', 'use', 'odd'], { env: env() });
     expect(odd).toMatchObject({ code: 1, stderr: expect.stringContaining('its manifest says [1, 3, 2, 64, 64]') });
     expect(await readFile(path('data', 'models', 'default.json'), 'utf8')).toContain('"inflate"');

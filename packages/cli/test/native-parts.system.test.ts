@@ -1,16 +1,15 @@
 // Native addons that cannot be loaded, for example because they were built for another version of Node.
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, test } from 'vitest';
+import { temporaryFolder } from '../../engine/src/temporary-folder.fixture.js';
 import { testFolder } from './run.js';
 
 const { spawned } = testFolder();
 
 const failingAddon = fileURLToPath(new URL('../../server/test/failing-addon.cjs', import.meta.url));
-const preloads = mkdtempSync(join(tmpdir(), 'gen3d-preloads-'));
-afterAll(() => rmSync(preloads, { recursive: true }));
+const preloads = temporaryFolder(afterAll);
 /** The name of the addon is in a file, because runners get few variables of the server. */
 function without(addon: string) {
   const preload = join(preloads, `${addon}.cjs`);

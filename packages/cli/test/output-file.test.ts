@@ -1,11 +1,11 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, chown, mkdir, mkdtemp, open, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdir, open, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { buffer } from 'node:stream/consumers';
-import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { temporaryFolder } from '../../engine/src/temporary-folder.fixture.js';
 import { findTarget } from '../src/files/target.js';
 import { writeOutput } from '../src/files/write-file.js';
 import { modelPath, planOutputs } from '../src/jobs/output-file.js';
@@ -31,10 +31,9 @@ test.each([
 
 describe('output files', () => {
   let folder: string;
-  beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'gen3d-out-'));
+  beforeEach(() => {
+    folder = temporaryFolder();
   });
-  afterEach(() => rm(folder, { recursive: true }));
   const content = new TextEncoder().encode('new');
 
   test('keep a file that was created during the job, and leave no temporary file', async () => {

@@ -8,8 +8,8 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import { deflateSync } from 'node:zlib';
 import { afterAll, beforeAll, onTestFinished } from 'vitest';
+import { png } from '../../engine/src/photo/png.fixture.js';
 import { run as runHere } from '../src/program.js';
 
 export const bin = fileURLToPath(new URL('../bin/gen3d.js', import.meta.url));
@@ -179,7 +179,7 @@ export function outputMatching(child: ChildProcess, pattern: RegExp): Promise<st
 }
 
 /** A PNG of a red disc on a transparent background, which requires no matting. */
-export function discPng(size = 96, radius = 0.4 * size, compressionLevel = 6): Buffer {
+export function discPng(size = 96, radius = 0.4 * size, level = 6): Buffer {
   const rows = Buffer.alloc(size * (1 + 4 * size));
   for (let y = 0; y < size; y += 1) {
     for (let x = 0; x < size; x += 1) {
@@ -187,33 +187,5 @@ export function discPng(size = 96, radius = 0.4 * size, compressionLevel = 6): B
       rows.set(inside ? [200, 40 + x, 40 + y, 255] : [0, 0, 0, 0], y * (1 + 4 * size) + 1 + 4 * x);
     }
   }
-  const header = Buffer.alloc(13);
-  header.writeUInt32BE(size, 0);
-  header.writeUInt32BE(size, 4);
-  header.set([8, 6, 0, 0, 0], 8); // 8 bits, RGBA
-  const parts = [
-    chunk('IHDR', header),
-    chunk('IDAT', deflateSync(rows, { level: compressionLevel })),
-    chunk('IEND', Buffer.alloc(0)),
-  ];
-  return Buffer.concat([Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'), ...parts]);
-}
-
-function chunk(type: string, data: Buffer): Buffer {
-  const body = Buffer.concat([Buffer.from(type, 'latin1'), data]);
-  const framed = Buffer.alloc(body.length + 8);
-  framed.writeUInt32BE(data.length, 0);
-  framed.set(body, 4);
-  framed.writeUInt32BE(crc32(body), body.length + 4);
-  return framed;
-}
-
-// node:zlib has crc32 since Node 20.15 and 22.2, but @types/node 20 does not declare it.
-function crc32(bytes: Buffer): number {
-  let crc = 0xffffffff;
-  for (const byte of bytes) {
-    crc ^= byte;
-    for (let bit = 0; bit < 8; bit += 1) crc = crc & 1 ? (crc >>> 1) ^ 0xedb88320 : crc >>> 1;
-  }
-  return (crc ^ 0xffffffff) >>> 0;
+  return png(size, size, rows, { level });
 }

@@ -1,14 +1,14 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import validator from 'gltf-validator';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { describeEngine, engineOptions, farthestFrom, gray, models, modelWithoutColors } from './engine.fixture.js';
 import { Engine } from './engine.js';
 import { readGlb } from './gltf/read-glb.fixture.js';
 import { connectedParts } from './surface/clean.js';
 import { welded } from './surface/topology.fixture.js';
 import { nonManifoldVertices } from './surface/topology.js';
+import { temporaryFolder } from './temporary-folder.fixture.js';
 
 describeEngine('gen3d-base', {});
 
@@ -33,8 +33,7 @@ test('a chair whose rear leg the network leaves loose becomes one part', async (
 });
 
 test('a bundle without colors takes those of the far side from gen3d-base, which the GLB then names, too', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'gen3d-engine-'));
-  onTestFinished(() => rm(folder, { recursive: true }));
+  const folder = temporaryFolder();
   const { bundles, texture } = await modelWithoutColors(folder, [folder, models]);
   expect(bundles).toEqual(['shape', 'gen3d-base']);
   expect(farthestFrom(gray, texture)).toBeGreaterThan(0);

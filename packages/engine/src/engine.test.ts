@@ -1,5 +1,4 @@
-import { copyFile, mkdir, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { copyFile, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import validator from 'gltf-validator';
 import sharp from 'sharp';
@@ -22,12 +21,9 @@ import {
 } from './engine.fixture.js';
 import { Engine } from './engine.js';
 import { readGlb } from './gltf/read-glb.fixture.js';
+import { temporaryFolder } from './temporary-folder.fixture.js';
 
-let folder: string;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'gen3d-engine-'));
-});
-afterAll(() => rm(folder, { recursive: true }));
+const folder = temporaryFolder(afterAll);
 
 const small = { resolution: 32, textureSize: 256 };
 const onWhite = async () =>

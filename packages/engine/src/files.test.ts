@@ -1,8 +1,8 @@
-import { mkdir, mkdtemp, rm, stat, symlink } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, stat, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { makeFolder, replaceFile, syncFolder } from './files.js';
+import { temporaryFolder } from './temporary-folder.fixture.js';
 
 /** A rename that fails with these codes, and then succeeds. */
 function failing(...codes: string[]) {
@@ -13,12 +13,6 @@ function failing(...codes: string[]) {
     if (code) throw Object.assign(new Error(code), { code });
   };
   return { rename, calls: () => calls };
-}
-
-async function temporaryFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'gen3d-files-'));
-  onTestFinished(() => rm(folder, { recursive: true }));
-  return folder;
 }
 
 test('on Windows, a file that another process has open for a moment is replaced', async () => {
@@ -40,7 +34,7 @@ test('on other systems, EPERM is thrown at once', async () => {
 });
 
 test('a failed sync rejects all concurrent callers, and the next call tries again', async () => {
-  const folder = join(await temporaryFolder(), 'missing');
+  const folder = join(temporaryFolder(), 'missing');
   const outcomes = await Promise.allSettled([syncFolder(folder), syncFolder(folder), syncFolder(folder)]);
   expect(outcomes.map(({ status }) => status)).toEqual(
     process.platform === 'win32' ? Array(3).fill('fulfilled') : Array(3).fill('rejected'),
@@ -50,7 +44,7 @@ test('a failed sync rejects all concurrent callers, and the next call tries agai
 });
 
 test('a folder is created with those above it, by concurrent callers too', async () => {
-  const folder = await temporaryFolder();
+  const folder = temporaryFolder();
   const path = join(folder, 'a', 'b', 'c');
   await Promise.all(Array.from({ length: 8 }, () => makeFolder(path)));
   expect((await stat(path)).isDirectory()).toBe(true);
@@ -58,7 +52,7 @@ test('a folder is created with those above it, by concurrent callers too', async
 });
 
 test('a folder behind a link to nothing is an error, where mkdir never returns', async () => {
-  const folder = await temporaryFolder();
+  const folder = temporaryFolder();
   await symlink(join(folder, 'unmounted'), join(folder, 'link'));
   await expect(makeFolder(join(folder, 'link', 'models'))).rejects.toMatchObject({ code: 'EEXIST' });
 });

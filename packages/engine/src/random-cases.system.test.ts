@@ -1,5 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import validator from 'gltf-validator';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -10,17 +8,17 @@ import { readGlb } from './gltf/read-glb.fixture.js';
 import { pick, randomPhoto, seededRandom, soak } from './random-cases.fixture.js';
 import { welded } from './surface/topology.fixture.js';
 import { nonManifoldVertices } from './surface/topology.js';
+import { temporaryFolder } from './temporary-folder.fixture.js';
 
 const cases = soak ? 200 : 10;
 const resolutions = soak ? [32, 64, 128, 160, 256] : [32, 64, 96];
 const textureSizes = soak ? [64, 512, 1024, 2048] : [64, 512];
 const bundles = ['inflate', 'gen3d-base', 'noise-points', 'noise-planes', 'no-camera', 'nothing', 'all'];
 
-let folder: string;
+const folder = temporaryFolder(afterAll);
 const engines = new Map<string, Engine>();
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'gen3d-random-'));
   const wave = (plane: number, a: number, b: number) => 0.12 * Math.sin(9 * a + plane) * Math.sin(8 * b - 2 * plane);
   await writeBallBundle(folder, 'noise-points', { kind: 'points', radius: 0.45, dents: wave });
   await writeBallBundle(folder, 'noise-planes', { kind: 'planes', radius: 0.5, dents: (...at) => 2 * wave(...at) });
@@ -32,7 +30,6 @@ beforeAll(async () => {
 
 afterAll(async () => {
   for (const engine of engines.values()) await engine.close();
-  await rm(folder, { recursive: true });
 });
 
 async function engineOf(bundle: string): Promise<Engine> {

@@ -1,5 +1,4 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { Cutout } from './base/image.js';
@@ -15,14 +14,11 @@ import { frame } from './photo/frame.js';
 import { matte, openMattingNetwork } from './photo/matte.js';
 import { seededRandom } from './random-cases.fixture.js';
 import { inflateReconstructor, openReconstructor, type Reconstructor, withColorsOf } from './reconstructor.js';
+import { temporaryFolder } from './temporary-folder.fixture.js';
 
 const disc = (radius: number): Cutout => paintCutout(64, (u, v) => [200, 40, 90, Math.hypot(u, v) < radius ? 255 : 0]);
 
-let folder: string;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'gen3d-reconstructor-'));
-});
-afterAll(() => rm(folder, { recursive: true }));
+const folder = temporaryFolder(afterAll);
 
 const ballBundle = (kind: 'points' | 'planes') => () => writeBallBundle(folder, kind, { kind });
 const inRepository = (path: string) => async () => join(import.meta.dirname, path);

@@ -1,8 +1,8 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { MessageChannel, Worker } from 'node:worker_threads';
 import { expect, onTestFinished, test, vi } from 'vitest';
+import { temporaryFolder } from '../../engine/src/temporary-folder.fixture.js';
 import { Channel, type ErrorClasses, type Handlers, transfer } from './channel.js';
 import { Child, forkModule } from './child.js';
 
@@ -114,14 +114,10 @@ test('a thread that is busy can handle the messages that have arrived', () => {
 
 /** Runs `program` in a child process that does not know the protocol. */
 function childProcess(program: string): Child<Calculator> {
-  const folder = mkdtempSync(join(tmpdir(), 'gen3d-child-'));
-  const file = join(folder, 'program.mjs');
+  const file = join(temporaryFolder(), 'program.mjs');
   writeFileSync(file, program);
   const child = new Child<Calculator>('calculator', () => forkModule(file, {}));
-  onTestFinished(async () => {
-    await child.kill();
-    rmSync(folder, { recursive: true });
-  });
+  onTestFinished(() => void child.kill());
   return child;
 }
 

@@ -1,44 +1,18 @@
-import { deflateSync } from 'node:zlib';
+import { crc32 } from 'node:zlib';
+import { png } from '../../engine/src/photo/png.fixture.js';
 import type { RawImage } from '../src/data/inputs/stored-image.js';
-
-function crc32(bytes: Uint8Array): number {
-  let crc = ~0;
-  for (const byte of bytes) {
-    crc ^= byte;
-    for (let bit = 0; bit < 8; bit++) crc = (crc >>> 1) ^ (crc & 1 ? 0xedb88320 : 0);
-  }
-  return ~crc >>> 0;
-}
-
-function chunk(type: string, data: Uint8Array): Buffer {
-  const body = Buffer.concat([Buffer.from(type, 'latin1'), data]);
-  const framed = Buffer.alloc(body.length + 8);
-  framed.writeUInt32BE(data.length, 0);
-  body.copy(framed, 4);
-  framed.writeUInt32BE(crc32(body), body.length + 4);
-  return framed;
-}
 
 /** Returns [r, g, b, a]. */
 type Pixel = (x: number, y: number) => [number, number, number, number];
 
 /** An RGBA PNG of `size` x `size` pixels. */
-function png(size: number, pixel: Pixel): Buffer {
+function square(size: number, pixel: Pixel): Buffer {
   const stride = size * 4 + 1;
   const rows = Buffer.alloc(size * stride);
   for (let y = 0; y < size; y++) {
     for (let x = 0; x < size; x++) rows.set(pixel(x, y), y * stride + 1 + x * 4);
   }
-  const header = Buffer.alloc(13);
-  header.writeUInt32BE(size, 0);
-  header.writeUInt32BE(size, 4);
-  header.set([8, 6, 0, 0, 0], 8); // 8 bits, RGBA
-  return Buffer.concat([
-    Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'),
-    chunk('IHDR', header),
-    chunk('IDAT', deflateSync(rows)),
-    chunk('IEND', Buffer.alloc(0)),
-  ]);
+  return png(size, size, rows);
 }
 
 /**
@@ -46,7 +20,7 @@ function png(size: number, pixel: Pixel): Buffer {
  * height. The model of a needle of 0.1 takes half the time of a ball's. `grain`, 0 to 1, makes textures hard to
  * compress.
  */
-export const ballPhoto = (size = 160, width = 1, grain = 0): Buffer => png(size, ball(size, width, grain));
+export const ballPhoto = (size = 160, width = 1, grain = 0): Buffer => square(size, ball(size, width, grain));
 
 /** The same ball, as a decoder returns it. */
 export function ballPixels(size = 160, width = 1): RawImage {
@@ -78,7 +52,7 @@ export function bomb(): Buffer {
 }
 
 /** An empty photo. */
-export const transparentPhoto = (size = 64): Buffer => png(size, () => [0, 0, 0, 0]);
+export const transparentPhoto = (size = 64): Buffer => square(size, () => [0, 0, 0, 0]);
 
 export const asDataUri = (photo: Uint8Array, type = 'image/png'): string =>
   `data:${type};base64,${Buffer.from(photo).toString('base64')}`;

@@ -1,17 +1,16 @@
 import { spawn } from 'node:child_process';
-import { cp, mkdtemp, rm, symlink } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { cp, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
+import { temporaryFolder } from '../../engine/src/temporary-folder.fixture.js';
 
 const packageFolder = fileURLToPath(new URL('..', import.meta.url));
 
 // pnpm keeps packages in node_modules/.pnpm, and Express does not serve files of hidden folders by default.
 test('the dashboard and the documentation are served from a package below a hidden folder', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'gen3d-installed-'));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const folder = temporaryFolder();
   const installed = join(folder, '.pnpm', 'server');
   for (const part of ['package.json', 'dist', 'sample']) {
     await cp(join(packageFolder, part), join(installed, part), { recursive: true });

@@ -1,13 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CreateJobResponse, Task, type ViewSide } from '@gen3d/schema';
 import pino from 'pino';
 import { inject, onTestFinished } from 'vitest';
+import { type AtEnd, temporaryFolder } from '../../engine/src/temporary-folder.fixture.js';
 import { newUlid } from '../src/base/ids.js';
 import { toMicroUsd } from '../src/base/money.js';
 import { type Config, loadConfig } from '../src/config.js';
@@ -21,22 +19,14 @@ import { type Admin, openAdmin, type ServeOptions, type Server, serve } from '..
 import { asDataUri } from './ball-photo.js';
 import { openDatabase } from './open-database.js';
 import { createDatabase, dropDatabase, template, urlOfDatabase } from './postgres/databases.js';
+import { site } from './site.js';
 
 export const silent = pino({ level: 'silent' });
 
 /** Settings for cheap jobs: no network to load, and the smallest model. A job then takes 0.5 to 1 s of CPU time. */
 export const smallModels = { bundle: 'inflate', device: 'cpu', resolution: 32, textureSize: 256 } as const;
 
-/** Registers a cleanup function, such as `onTestFinished`. */
-export type AtEnd = (cleanup: () => void | Promise<void>) => void;
-
-/** A folder that is removed after the test. */
-export function temporaryFolder(atEnd: AtEnd = onTestFinished, parent = tmpdir()): string {
-  const folder = mkdtempSync(join(parent, 'gen3d-server-'));
-  // The children of a killed server may still write for a moment.
-  atEnd(() => rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 }));
-  return folder;
-}
+export { type AtEnd, site, temporaryFolder };
 
 const postgres = inject('postgres');
 /** Tests that use the database run in two Vitest projects: on SQLite and on PostgreSQL. */
@@ -266,17 +256,6 @@ export async function startServer(
     stdout,
     call: (method, path, body, key = apiKey) => callServer(server.url, method, path, body, key),
   };
-}
-
-/** Starts a web server on loopback for the duration of the test. Returns its URL. */
-export async function site(listener: RequestListener): Promise<string> {
-  const server = createServer(listener).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
 /** Records the maximum number of operations in progress at the same time. */

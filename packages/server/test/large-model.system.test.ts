@@ -1,11 +1,10 @@
 // A model server returns what TRELLIS.2 returns by default: 5.5 million triangles, 180 MB.
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { readdir, readFile } from 'node:fs/promises';
 import { readModel } from '@gen3d/convert';
 import { expect, test } from 'vitest';
 import { ballPhoto } from './ball-photo.js';
-import { createJob, imageJob, readJob, site, startServer, temporaryFolder, until } from './kit.js';
-import { httpManifest } from './model-server-kit.js';
+import { createJob, imageJob, readJob, site, startServer, until } from './kit.js';
+import { httpBundle } from './model-server-kit.js';
 
 const rows = 1_658;
 const mebibyte = 1024 ** 2;
@@ -113,11 +112,13 @@ test.runIf(process.platform === 'linux')(
       photos++;
       response.end(model);
     });
-    const bundle = join(temporaryFolder(), 'outside');
-    await mkdir(bundle);
-    await writeFile(join(bundle, 'manifest.json'), JSON.stringify(httpManifest(url)));
     // Far shorter than the model takes.
-    const { call } = await startServer({ workers: 1, bundle, leaseSeconds: 5, inferenceLimitSeconds: 1_500 });
+    const { call } = await startServer({
+      workers: 1,
+      bundle: httpBundle(url),
+      leaseSeconds: 5,
+      inferenceLimitSeconds: 1_500,
+    });
     const id = await createJob(call, imageJob(ballPhoto()));
     let peak = 0;
     const timer = setInterval(async () => {

@@ -1,5 +1,8 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { editJson } from '@gen3d/convert';
 import { Engine } from '@gen3d/engine';
+import { temporaryFolder } from '../../engine/src/temporary-folder.fixture.js';
 import { ballPhoto } from './ball-photo.js';
 
 /** The manifest of a bundle of the kind `http`. */
@@ -17,6 +20,14 @@ export const httpManifest = (url: string, fields: object = {}) => {
     ...fields,
   };
 };
+
+/** The folder of a bundle whose models are made at this URL. It is removed after the test. */
+export function httpBundle(url: string, fields?: object): string {
+  const folder = join(temporaryFolder(), 'outside');
+  mkdirSync(folder);
+  writeFileSync(join(folder, 'manifest.json'), JSON.stringify(httpManifest(url, fields)));
+  return folder;
+}
 
 let made: Promise<Buffer> | undefined;
 

@@ -1,15 +1,13 @@
 import { once } from 'node:events';
-import { mkdir, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import { join } from 'node:path';
 import { Manifest } from '@gen3d/engine/bundles';
 import { pino } from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
 import { ballPhoto } from './ball-photo.js';
 import { freePort } from './free-port.js';
-import { createJob, finishedJob, imageJob, site, startServer, temporaryFolder } from './kit.js';
+import { createJob, finishedJob, imageJob, site, startServer } from './kit.js';
 import { dialects } from './model-server-dialects.js';
-import { httpManifest, outsideModel, partsOfGlb } from './model-server-kit.js';
+import { httpBundle, httpManifest, outsideModel, partsOfGlb } from './model-server-kit.js';
 
 test('a bundle of the kind http makes models on another server, and cancels there', async () => {
   const model = await outsideModel();
@@ -20,10 +18,7 @@ test('a bundle of the kind http makes models on another server, and cancels ther
     if (closed.length === 0) response.end(model);
     closed.push(once(response, 'close'));
   });
-  const bundle = join(temporaryFolder(), 'outside');
-  await mkdir(bundle);
-  await writeFile(join(bundle, 'manifest.json'), JSON.stringify(httpManifest(url)));
-  const { call } = await startServer({ workers: 1, bundle });
+  const { call } = await startServer({ workers: 1, bundle: httpBundle(url) });
 
   const task = await finishedJob(call, await createJob(call, imageJob(ballPhoto())));
   expect(task).toMatchObject({ status: 'SUCCEEDED', progress: 100 });
@@ -39,9 +34,7 @@ test('a bundle of the kind http makes models on another server, and cancels ther
 
 test('while the model server is down, no job is claimed, and the server says so; afterwards all are done', async () => {
   const port = await freePort();
-  const bundle = join(temporaryFolder(), 'outside');
-  await mkdir(bundle);
-  await writeFile(join(bundle, 'manifest.json'), JSON.stringify(httpManifest(`http://127.0.0.1:${port}`)));
+  const bundle = httpBundle(`http://127.0.0.1:${port}`);
   const lines: string[] = [];
   const log = pino({}, { write: (line: string) => void lines.push(line) });
   const { call, url } = await startServer({ workers: 1, bundle, leaseSeconds: 2 }, { log });
@@ -76,10 +69,7 @@ test('the options of a job reach the model server if the bundle lists them, also
   const { listener, path, manifest } = dialects.find(({ name }) => name === 'trellis2.c')!;
   const seen: Record<string, unknown>[] = [];
   const url = await site(listener(await outsideModel(), (fields) => seen.push(fields)));
-  const bundle = join(temporaryFolder(), 'outside');
-  await mkdir(bundle);
-  const fields = { ...manifest, model: undefined };
-  await writeFile(join(bundle, 'manifest.json'), JSON.stringify(httpManifest(`${url}${path}`, fields)));
+  const bundle = httpBundle(`${url}${path}`, { ...manifest, model: undefined });
   const { call } = await startServer({ workers: 1, bundle });
 
   const options = { texture_size: '2048', pipeline: { other: true }, keep: 1, list: [1] };

@@ -1,8 +1,8 @@
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { findBundle, testBundle, verifyBundle } from '@gen3d/engine';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
+import { temporaryFolder } from '../../engine/src/temporary-folder.fixture.js';
 import { type PullOptions, type PullRequirements, pullBundle } from './pull.js';
 import { writeFlowCatalog } from './skeleton/flow-model.fixture.js';
 import type { CheckpointOptions } from './source.js';
@@ -10,17 +10,15 @@ import type { CheckpointOptions } from './source.js';
 // A provider that onnxruntime does not have on this system, so the tests mean the same on a machine with a GPU.
 const missingDevice = process.platform === 'win32' ? 'coreml' : 'dml';
 
-let folder: string;
 let pulled: string;
 let models: string;
 let published: string;
 
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'gen3d-several-'));
+  const folder = temporaryFolder();
   pulled = join(folder, 'pulled');
   ({ models, published } = await writeFlowCatalog(folder));
 });
-afterEach(() => rm(folder, { recursive: true }));
 
 const pull = (checkpoint: CheckpointOptions, options: Partial<PullOptions> = {}) =>
   pullBundle('flow-model', {

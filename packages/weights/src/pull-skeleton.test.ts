@@ -1,41 +1,32 @@
 import { copyFileSync, writeFileSync } from 'node:fs';
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
+import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { findBundle, testBundle, verifyBundle } from '@gen3d/engine';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import type { OnnxWeights } from '../../engine/src/bundle/onnx.fixture.js';
 import { runBundle } from '../../engine/src/checks/parity-run.js';
 import { ComputeDevice } from '../../engine/src/network/compute-device.js';
+import { temporaryFolder } from '../../engine/src/temporary-folder.fixture.js';
+import { site } from '../../server/test/site.js';
 import { type PullOptions, type PullRequirements, pullBundle } from './pull.js';
 import { type BallSkeleton, safetensors, writeBallSkeleton } from './skeleton/skeleton.fixture.js';
 import type { CheckpointOptions } from './source.js';
 
 let folder: string;
 let pulled: string;
-let server: Server;
 let ball: BallSkeleton;
 let requests: string[];
 let origin: string;
 
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'gen3d-skeleton-'));
+  folder = temporaryFolder();
   pulled = join(folder, 'pulled');
   requests = [];
-  server = createServer(async (request, response) => {
+  origin = await site(async (request, response) => {
     requests.push([request.url, request.headers.range].filter(Boolean).join(' '));
     response.end(await readFile(join(folder, request.url!)));
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   ball = await writeBallSkeleton(folder, origin);
-});
-afterEach(async () => {
-  server.closeAllConnections();
-  server.close();
-  await rm(folder, { recursive: true });
 });
 
 const pull = (checkpoint: CheckpointOptions = {}, options: Partial<PullOptions> = {}) =>

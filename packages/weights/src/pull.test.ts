@@ -1,16 +1,15 @@
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { checkBundle, findBundle, verifyBundle } from '@gen3d/engine';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { writeBallBundle } from '../../engine/src/bundle/bundle.fixture.js';
+import { temporaryFolder } from '../../engine/src/temporary-folder.fixture.js';
+import { site } from '../../server/test/site.js';
 import { type PullOptions, type PullProgress, pullBundle } from './pull.js';
 
 let folder: string;
 let models: string;
-let server: Server;
 let address: string;
 /** The requested paths, with their ranges. */
 let requests: string[];
@@ -18,24 +17,17 @@ let requests: string[];
 let serveEncoder: (file: Buffer, request: IncomingMessage, response: ServerResponse) => void;
 
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'gen3d-pull-'));
+  folder = temporaryFolder();
   models = join(folder, 'models');
   await writeBallBundle(folder, 'ball', { kind: 'planes' });
   requests = [];
   serveEncoder = serve;
-  server = createServer(async (request, response) => {
+  address = await site(async (request, response) => {
     requests.push([request.url, request.headers.range].filter(Boolean).join(' '));
     const file = await readFile(join(folder, request.url!));
     if (request.url!.endsWith('/encoder.onnx')) serveEncoder(file, request, response);
     else serve(file, request, response);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-});
-afterEach(async () => {
-  server.closeAllConnections();
-  server.close();
-  await rm(folder, { recursive: true });
 });
 
 /** A response that is cut once the client has received `until` bytes. */

@@ -5,11 +5,9 @@ import { afterAll, beforeAll, expect, onTestFinished } from 'vitest';
 import { launchChromium } from '../../../../scripts/chromium.mjs';
 import type { Config } from '../../../server/src/config.js';
 import type { JobRow } from '../../../server/src/data/db/tables.js';
-import { dataDirOf } from '../../../server/src/data/installation/data-dir.js';
 import { openAdmin } from '../../../server/src/index.js';
 import { ballPhoto } from '../../../server/test/ball-photo.js';
-import { imageJob, startServer, type TestServer } from '../../../server/test/kit.js';
-import { openDatabase } from '../../../server/test/open-database.js';
+import { databaseOf, imageJob, startServer, type TestServer } from '../../../server/test/kit.js';
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
@@ -102,17 +100,15 @@ export async function fail(
   code: NonNullable<JobRow['error_code']>,
   { label, message = 'It failed.' }: { label?: string; message?: string } = {},
 ): Promise<void> {
-  const db = openDatabase(dataDirOf(server.config).database);
   const failed = { status: 'FAILED', error_code: code, error_message: message, finished_at: Date.now() } as const;
-  const update = db.updateTable('jobs').set(failed);
+  const update = databaseOf(server).updateTable('jobs').set(failed);
   await (label === undefined ? update : update.where('label', '=', label)).execute();
-  await db.destroy();
 }
 
 /** Lets the unfinished jobs succeed with the sample model. */
 export async function succeed(server: TestServer): Promise<void> {
   await server.call('POST', '/v1/jobs', imageJob(ball), 'gen3d_test_public');
-  const db = openDatabase(dataDirOf(server.config).database);
+  const db = databaseOf(server);
   const sample = db.selectFrom('jobs').select(['model_key', 'thumbnail_key']).where('model_key', 'is not', null);
   const end = { status: 'SUCCEEDED', progress: 100, prepared: 1, finished_at: Date.now() } as const;
   await db
@@ -120,7 +116,6 @@ export async function succeed(server: TestServer): Promise<void> {
     .set({ ...end, ...(await sample.executeTakeFirstOrThrow()) })
     .where('model_key', 'is', null)
     .execute();
-  await db.destroy();
 }
 
 export const openAccountMenu = (page: Page) => page.getByRole('button', { name: /^Account/ }).click();

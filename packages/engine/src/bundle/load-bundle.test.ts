@@ -1,9 +1,9 @@
-import { cp, mkdtemp, readFile, rename, rm, stat, truncate, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { cp, readFile, rename, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { BundleError, MissingBundleError } from '../base/errors.js';
+import { temporaryFolder } from '../temporary-folder.fixture.js';
 import { writeBallBundle } from './bundle.fixture.js';
 import { bundleFolders, bundleOfKind, findBundle, installedBundles, loadBundle, verifyBundle } from './load-bundle.js';
 
@@ -12,11 +12,10 @@ const models = fileURLToPath(new URL('../../../../models', import.meta.url));
 let folder: string;
 let copy: string;
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'gen3d-bundle-'));
+  folder = temporaryFolder();
   copy = join(folder, 'gen3d-base');
   await cp(join(models, 'gen3d-base'), copy, { recursive: true });
 });
-afterEach(() => rm(folder, { recursive: true }));
 
 async function editManifest(edit: (manifest: Record<string, unknown>) => void): Promise<void> {
   const path = join(copy, 'manifest.json');

@@ -1,22 +1,17 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { writeBallBundle } from '../bundle/bundle.fixture.js';
 import { type Bundle, findBundle, loadBundle } from '../bundle/load-bundle.js';
 import { difference, isTolerable } from '../device/difference.js';
 import { registerProvider } from '../network/backend.fixture.js';
 import { ComputeDevice } from '../network/compute-device.js';
 import { Tensor } from '../network/onnxruntime.js';
+import { temporaryFolder } from '../temporary-folder.fixture.js';
 import { compareWithCpu } from './parity-run.js';
 
 const models = join(import.meta.dirname, '../../../../models');
 
-let folder: string;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'gen3d-parity-'));
-});
-afterAll(() => rm(folder, { recursive: true }));
+const folder = temporaryFolder(afterAll);
 
 /** Registers a provider with changed outputs of the CPU. */
 function registerChanged(name: string, change: (values: Float32Array) => void): void {

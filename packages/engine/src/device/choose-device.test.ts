@@ -1,5 +1,4 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { BundleError } from '../base/errors.js';
@@ -8,6 +7,7 @@ import { type Bundle, bundleOfKind, findBundle, loadBundle } from '../bundle/loa
 import { ComputeDevice } from '../network/compute-device.js';
 import { localSessions } from '../network/session.js';
 import { openReconstructor } from '../reconstructor.js';
+import { temporaryFolder } from '../temporary-folder.fixture.js';
 import { accelerators, isSoftware } from './adapter.js';
 import { chooseDevice, inspectDevice, readVerdict, saveVerdict } from './choose-device.js';
 import { findAdapter } from './find-adapter.js';
@@ -15,13 +15,11 @@ import { probe } from './probe.js';
 
 const models = join(import.meta.dirname, '../../../../models');
 
-let folder: string;
+const folder = temporaryFolder(afterAll);
 let ball: Bundle;
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'gen3d-devices-'));
   ball = await loadBundle(await writeBallBundle(folder, 'ball', { kind: 'planes' }));
 });
-afterAll(() => rm(folder, { recursive: true }));
 
 test('auto chooses a working device, and reports why the ones before it were rejected', async () => {
   const { provider, adapter, rejected } = await chooseDevice('auto', [ball]);
@@ -57,7 +55,7 @@ describe('saved verdicts', () => {
   const verdict = { rms: 0.5, largest: null, ms: 1, checkedAt: '2026-01-01T00:00:00.000Z' };
 
   test('are found by their key, next to those of other devices', async () => {
-    const cache = await mkdtemp(join(folder, 'cache-'));
+    const cache = temporaryFolder();
     await saveVerdict(cache, 'a', verdict);
     await saveVerdict(cache, 'b', { ...verdict, rms: 0 });
     expect(await readVerdict(cache, 'a')).toEqual(verdict);
@@ -65,7 +63,7 @@ describe('saved verdicts', () => {
   });
 
   test('in a damaged file are ignored, and the next one repairs the file', async () => {
-    const cache = await mkdtemp(join(folder, 'cache-'));
+    const cache = temporaryFolder();
     await writeFile(join(cache, 'device-checks.json'), '{"a": {"rms": ');
     expect(await readVerdict(cache, 'a')).toBeUndefined();
     await saveVerdict(cache, 'a', verdict);
@@ -123,14 +121,14 @@ describe.runIf(lavapipe)('on a machine whose only Vulkan driver runs on the CPU'
   });
 
   test('the verdict is saved for the next start', async () => {
-    const cacheDir = await mkdtemp(join(folder, 'cache-'));
+    const cacheDir = temporaryFolder();
     const options = { cacheDir, allowSoftware: true };
     const first = await inspectDevice('webgpu', [ball], options);
     expect(await inspectDevice('webgpu', [ball], options)).toEqual(first);
   });
 
   test('a negative verdict rejects a device until it is checked again', async () => {
-    const cacheDir = await mkdtemp(join(folder, 'cache-'));
+    const cacheDir = temporaryFolder();
     await inspectDevice('webgpu', [ball], { cacheDir, allowSoftware: true });
     const file = join(cacheDir, 'device-checks.json');
     await writeFile(file, (await readFile(file, 'utf8')).replace(/"rms": [^,]+/, '"rms": 0.52'));
@@ -142,7 +140,7 @@ describe.runIf(lavapipe)('on a machine whose only Vulkan driver runs on the CPU'
   });
 
   test('a bundle with other files or another name is compared separately', async () => {
-    const cacheDir = await mkdtemp(join(folder, 'cache-'));
+    const cacheDir = temporaryFolder();
     const other = await loadBundle(await writeBallBundle(folder, 'ball-2', { kind: 'planes', radius: 0.3 }));
     await inspectDevice('webgpu', [ball, other], { cacheDir, allowSoftware: true });
     expect(Object.keys(JSON.parse(await readFile(join(cacheDir, 'device-checks.json'), 'utf8')))).toHaveLength(2);

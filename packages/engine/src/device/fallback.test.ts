@@ -1,5 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { EngineError } from '../base/errors.js';
@@ -11,14 +9,14 @@ import { ComputeDevice } from '../network/compute-device.js';
 import { Tensor } from '../network/onnxruntime.js';
 import { localSessions, openEncoder } from '../network/session.js';
 import { openReconstructor } from '../reconstructor.js';
+import { temporaryFolder } from '../temporary-folder.fixture.js';
 
 const models = join(import.meta.dirname, '../../../../models');
 
-let folder: string;
+const folder = temporaryFolder(afterAll);
 let ball: Bundle<ReconstructionManifest>;
 let runs = 0;
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'gen3d-fallback-'));
   ball = bundleOfKind(await loadBundle(await writeBallBundle(folder, 'ball', { kind: 'points' })), 'reconstruction');
   registerProvider('fails-later', async (run) => {
     if (++runs > 1) throw new Error('device lost');
@@ -34,7 +32,6 @@ beforeAll(async () => {
     ),
   );
 });
-afterAll(() => rm(folder, { recursive: true }));
 
 const cutout = { image: { width: 32, height: 32, data: new Uint8Array(4 * 32 * 32).fill(180) } };
 

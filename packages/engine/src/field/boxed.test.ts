@@ -1,5 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { BundleError } from '../base/errors.js';
@@ -8,6 +7,7 @@ import { bundleOfKind, loadBundle } from '../bundle/load-bundle.js';
 import { onnxFile } from '../bundle/onnx.fixture.js';
 import { paintCutout } from '../photo/cutout.fixture.js';
 import { seededRandom } from '../random-cases.fixture.js';
+import { temporaryFolder } from '../temporary-folder.fixture.js';
 import { boxedKind } from './boxed.js';
 import type { BoxManifest } from './boxed-field.js';
 import type { FieldNetworks } from './decoder-kind.js';
@@ -17,12 +17,11 @@ const photo = paintCutout(64, (u, v) => [200, 40, 90, Math.hypot(u, v) < 0.85 ? 
 
 let folder: string;
 const opened: FieldNetworks[] = [];
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'gen3d-boxed-'));
+beforeEach(() => {
+  folder = temporaryFolder();
 });
 afterEach(async () => {
   for (const networks of opened.splice(0)) await networks.release();
-  await rm(folder, { recursive: true });
 });
 
 async function open(options: BallOptions): Promise<FieldNetworks> {

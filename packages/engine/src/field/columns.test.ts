@@ -22,14 +22,19 @@ const slabMatte = (n: number) =>
     return Math.hypot(u, v) < 0.25 ? 1 : 0;
   });
 
-/** The disc of the given thickness in steps, with its front at depth 0. */
-function slab(thickSteps: number) {
+/** An object with the logits of its steps, and its front at depth 0, both of which may differ by column. */
+const objectOf = (
+  logitOf: (step: number) => number,
+  { frontDepth = new Float32Array(size * size), matte = slabMatte(size), fine = slabMatte(256) } = {},
+) => {
   const occupancy = Float32Array.from({ length: steps * size * size }, (_, i) =>
-    Math.floor(i / (size * size)) < thickSteps ? 5 : -5,
+    logitOf(Math.floor(i / (size * size))),
   );
-  const frontDepth = new Float32Array(size * size);
-  return fieldOf(columns, slabMatte(size), slabMatte(256), { frontDepth, occupancy, elevation: undefined });
-}
+  return fieldOf(columns, matte, fine, { frontDepth, occupancy, elevation: undefined });
+};
+
+/** The disc of the given thickness in steps. */
+const slab = (thickSteps: number) => objectOf((step) => (step < thickSteps ? 5 : -5));
 
 async function densityAt(field: ReturnType<typeof slab>, ...point: [number, number, number]): Promise<number> {
   const density = new Float32Array(1);
@@ -74,12 +79,7 @@ describe('a columns field', () => {
       const column = i % size;
       return column < size / 2 ? near : column === size / 2 ? between : far;
     });
-    const occupancy = new Float32Array(steps * size * size).fill(-5);
-    const field = fieldOf(columns, slabMatte(size), slabMatte(256), {
-      frontDepth,
-      occupancy,
-      elevation: undefined,
-    });
+    const field = objectOf(() => -5, { frontDepth });
     const at = (column: number, depth: number) => {
       const z = -depth * halfWidth * halfDepth - 0.7 * step;
       const scale = ((columns.camera.distance - z) * halfWidth) / columns.camera.distance;
@@ -99,16 +99,7 @@ describe('a columns field', () => {
     const logits = Array.from({ length: steps }, (_, k) => (k < 2 ? certain : uncertain - 0.1 * k));
     const expected = logits.reduce((sum, logit) => sum + 1 / (1 + Math.exp(-logit)), 0);
     expect(expected).toBeGreaterThan(6);
-    const occupancy = Float32Array.from(
-      { length: steps * size * size },
-      (_, i) => logits[Math.floor(i / (size * size))]!,
-    );
-    const frontDepth = new Float32Array(size * size);
-    const field = fieldOf(columns, slabMatte(size), slabMatte(256), {
-      frontDepth,
-      occupancy,
-      elevation: undefined,
-    });
+    const field = objectOf((step) => logits[step]!);
     expect(await densityAt(field, 0, 0, -(expected - 1.5) * step)).toBeGreaterThan(0);
     expect(await densityAt(field, 0, 0, -(expected + 1.5) * step)).toBeLessThan(0);
   });
@@ -132,9 +123,7 @@ describe('a columns field', () => {
 
   test('is wider than the matte along a wire that the grid would otherwise miss', async () => {
     const fine = slabMatte(256).map((coverage, i) => (i % 256 === 128 && i > 30 * 256 && i < 128 * 256 ? 1 : coverage));
-    const occupancy = new Float32Array(steps * size * size).fill(-5);
-    const frontDepth = new Float32Array(size * size);
-    const field = fieldOf(columns, slabMatte(size), fine, { frontDepth, occupancy, elevation: undefined });
+    const field = objectOf(() => -5, { fine });
     const [pixel, depth] = [(2 / 256) * halfWidth, -0.7 * step];
     const besideWire = (pixels: number) => densityAt(field, (0.5 + pixels) * pixel, 0.65 * halfWidth, depth);
     expect(await besideWire(0.9)).toBeGreaterThan(0);
@@ -143,9 +132,7 @@ describe('a columns field', () => {
 
   test('has bounds for an object that is thinner than a column', () => {
     const wire = Float32Array.from({ length: size * size }, (_, i) => (i % size === size / 2 ? 0.1 : 0));
-    const occupancy = new Float32Array(steps * size * size).fill(-5);
-    const frontDepth = new Float32Array(size * size);
-    const { bounds } = fieldOf(columns, wire, slabMatte(256), { frontDepth, occupancy, elevation: undefined });
+    const { bounds } = objectOf(() => -5, { matte: wire });
     expect(bounds.min[2]).toBeLessThan(-1.5 * step);
     expect(bounds.max[2]).toBeGreaterThan(0);
   });

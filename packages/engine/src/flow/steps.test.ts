@@ -1,5 +1,4 @@
-import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { cp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import sharp from 'sharp';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -13,6 +12,7 @@ import { sampleGrid } from '../field/sample-grid.js';
 import { ComputeDevice } from '../network/compute-device.js';
 import { openEncoder } from '../network/session.js';
 import { frame } from '../photo/frame.js';
+import { temporaryFolder } from '../temporary-folder.fixture.js';
 import {
   normalNoise,
   openStep,
@@ -25,11 +25,7 @@ import {
 
 const fixture = join(import.meta.dirname, '../../fixtures/sphere-and-chair');
 
-let folder: string;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'gen3d-steps-'));
-});
-afterAll(() => rm(folder, { recursive: true }));
+const folder = temporaryFolder(afterAll);
 
 /** The trained bundle, with changes to its decoder. */
 async function bundleWith(change: Partial<StepsManifest['decoder']> = {}): Promise<Bundle<StepsManifest>> {
@@ -216,24 +212,6 @@ test('a flow along straight lines ends exactly at its target', async () => {
     at.map((value, i) => value + stepSize * ((target[i]! - value) / (timestep / 1000))),
   );
   expect([...latents]).toEqual([...target]);
-});
-
-test('progress is reported after each step, and an aborted sampler ends before the next step', async () => {
-  const abort = new AbortController();
-  const shares: number[] = [];
-  let runs = 0;
-  const run = async (latents: Float32Array) => {
-    runs++;
-    return latents;
-  };
-  const onProgress = (share: number) => {
-    shares.push(share);
-    if (share === 0.5) abort.abort(new Error('canceled'));
-  };
-  const sampling = sampleLatents(new Float32Array(2), sampler, run, { signal: abort.signal, onProgress });
-  await expect(sampling).rejects.toThrow('canceled');
-  expect(shares).toEqual([0.25, 0.5]);
-  expect(runs).toBe(2);
 });
 
 test('a seed always gives the same noise, and another seed gives other noise', () => {

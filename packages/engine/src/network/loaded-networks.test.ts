@@ -1,22 +1,18 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { writeFlowModel } from '../../../weights/src/skeleton/flow-model.fixture.js';
 import { type Bundle, loadBundle } from '../bundle/load-bundle.js';
 import { openSteps, type StepsManifest } from '../flow/steps.js';
+import { temporaryFolder } from '../temporary-folder.fixture.js';
 import { registerProvider } from './backend.fixture.js';
 import { ComputeDevice } from './compute-device.js';
 import { Tensor } from './onnxruntime.js';
 import { localSessions } from './session.js';
 
-let folder: string;
+const folder = temporaryFolder(afterAll);
 let bundle: Bundle<StepsManifest>;
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'gen3d-networks-'));
   bundle = (await loadBundle(await writeFlowModel(folder))) as Bundle<StepsManifest>;
 });
-afterAll(() => rm(folder, { recursive: true }));
 
 /** A provider with memory for `capacity` networks, and how many it has held. */
 function registerSmall(name: string, capacity: number) {

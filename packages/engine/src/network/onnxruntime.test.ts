@@ -1,15 +1,13 @@
 // @module-tag slow
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { temporaryFolder } from '../temporary-folder.fixture.js';
 
 /** Runs a program with an empty home folder, and an environment in which onnxruntime does not detect tests. */
 function run(program: string) {
-  const home = mkdtempSync(join(tmpdir(), 'gen3d-home-'));
-  onTestFinished(() => rmSync(home, { recursive: true, force: true }));
+  const home = temporaryFolder();
   const result = spawnSync(process.execPath, ['--input-type=module', '-e', program], {
     cwd: fileURLToPath(new URL('../..', import.meta.url)),
     env: { HOME: home, PATH: process.env.PATH },

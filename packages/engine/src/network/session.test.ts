@@ -1,5 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
@@ -7,6 +6,7 @@ import { BundleError } from '../base/errors.js';
 import { type Bundle, bundleOfKind, findBundle } from '../bundle/load-bundle.js';
 import type { ReconstructionManifest } from '../bundle/manifest.js';
 import { onnxFile } from '../bundle/onnx.fixture.js';
+import { temporaryFolder } from '../temporary-folder.fixture.js';
 import { localSessions, openEncoder, openSession } from './session.js';
 
 const models = fileURLToPath(new URL('../../../../models', import.meta.url));
@@ -42,7 +42,7 @@ test('an error names both shapes if one differs from the manifest', async () => 
 });
 
 test('an error names both shapes if an output that the graph leaves open differs from the manifest', async () => {
-  const directory = await mkdtemp(join(tmpdir(), 'gen3d-session-'));
+  const directory = temporaryFolder();
   const graph = {
     inputs: [{ name: 'image', shape: [1, 3, 'height', 'width'] }],
     outputs: [{ name: 'codes', shape: [1, 3, 'height', 'width'] }],
@@ -64,11 +64,10 @@ test('an error names both shapes if an output that the graph leaves open differs
     },
   });
   await session.release();
-  await rm(directory, { recursive: true });
 });
 
 test('a graph in half precision is used like any other', async () => {
-  const directory = await mkdtemp(join(tmpdir(), 'gen3d-session-'));
+  const directory = temporaryFolder();
   const half = { shape: [1, 4], type: 'float16' } as const;
   const graph = {
     inputs: [{ name: 'x', ...half }],
@@ -86,16 +85,14 @@ test('a graph in half precision is used like any other', async () => {
     '0.000200',
     '0.667',
   ]);
-  await rm(directory, { recursive: true });
 });
 
 test('a file that is not an ONNX graph is a BundleError that names the file', async () => {
-  const directory = await mkdtemp(join(tmpdir(), 'gen3d-session-'));
+  const directory = temporaryFolder();
   await writeFile(join(directory, 'encoder.onnx'), 'not a graph');
   const opening = openSession({ ...(await base()), directory }, 'encoder.onnx', [], []);
   await expect(opening).rejects.toThrow(BundleError);
   await expect(opening).rejects.toThrow(/encoder\.onnx cannot be loaded by onnxruntime/);
-  await rm(directory, { recursive: true });
 });
 
 test('a tensor of the wrong size is inference_failed, not a crash', async () => {

@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { Worker } from 'node:worker_threads';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
@@ -9,16 +6,15 @@ import { writeBallBundle, writeMatteBundle } from '../bundle/bundle.fixture.js';
 import { Engine } from '../engine.js';
 import { readGlb } from '../gltf/read-glb.fixture.js';
 import { decode } from '../photo/decode.js';
+import { temporaryFolder } from '../temporary-folder.fixture.js';
 import { EnginePool, type PoolOptions } from './engine-pool.js';
 
-let folder: string;
+const folder = temporaryFolder(afterAll);
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'gen3d-pool-'));
   await writeBallBundle(folder, 'planes', { kind: 'planes' });
   await writeBallBundle(folder, 'points', { kind: 'points' });
   await writeMatteBundle(folder, 'bright');
 });
-afterAll(() => rm(folder, { recursive: true }));
 
 const optionsOf = (bundle: string) => ({ bundle, matte: 'bright', device: 'cpu', modelDirs: [folder] }) as const;
 

@@ -1,17 +1,11 @@
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { temporaryFolder } from '../../../engine/src/temporary-folder.fixture.js';
 import { copyDurably, writeDurably } from './durable-file.js';
 
-async function temporaryFolder() {
-  const folder = await mkdtemp(join(tmpdir(), 'gen3d-durable-'));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
-  return folder;
-}
-
 test('concurrent writes leave every file whole, and no drafts', async () => {
-  const folder = await temporaryFolder();
+  const folder = temporaryFolder();
   const names = Array.from({ length: 30 }, (_, n) => `file-${n}`);
   await Promise.all(names.map((name) => writeDurably(join(folder, name), Buffer.from(name))));
   expect((await readdir(folder)).sort()).toEqual(names.toSorted());
@@ -21,7 +15,7 @@ test('concurrent writes leave every file whole, and no drafts', async () => {
 test.each(['with hard links', 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EISDIR'])(
   'a copy has the same content, and replacing one of the two leaves the other, on a file system: %s',
   async (system) => {
-    const folder = await temporaryFolder();
+    const folder = temporaryFolder();
     const [from, to] = [join(folder, 'file'), join(folder, 'copy')];
     await writeFile(from, 'content');
     const refuse = async () => Promise.reject(Object.assign(new Error(`${system}: link`), { code: system }));

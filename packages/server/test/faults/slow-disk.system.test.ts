@@ -1,13 +1,11 @@
 // Commits, and the files of a model server, wait for the disk. The event loop must not wait with them.
 import { spawnSync } from 'node:child_process';
-import { mkdir, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { median } from '../../../../scripts/bench/figures.mjs';
 import { playFailingJobs, slowDisk } from '../../../../scripts/bench/slow-disk.mjs';
 import { ballPhoto } from '../ball-photo.js';
 import { createJob, imageJob, newInstallation, readJob, site, temporaryFolder, until } from '../kit.js';
-import { httpManifest } from '../model-server-kit.js';
+import { httpBundle } from '../model-server-kit.js';
 import { firstApiKey, spawnServer } from './server-process.js';
 
 const hasCompiler = process.platform === 'linux' && spawnSync('cc', ['--version']).status === 0;
@@ -42,11 +40,8 @@ test.runIf(hasCompiler)(
       if (Number(headers['content-length']) < 1_000) response.writeHead(400).end();
       else response.end(Buffer.alloc(bytes));
     });
-    const bundle = join(temporaryFolder(), 'outside');
-    await mkdir(bundle);
-    await writeFile(join(bundle, 'manifest.json'), JSON.stringify(httpManifest(url)));
     const env = slowDisk(temporaryFolder(), writeMs);
-    const server = spawnServer({ ...(await newInstallation()), workers: 1, bundle }, env);
+    const server = spawnServer({ ...(await newInstallation()), workers: 1, bundle: httpBundle(url) }, env);
     onTestFinished(() => server.kill());
     await server.ready;
     const id = await createJob(server.call, imageJob(ballPhoto()));

@@ -1,23 +1,17 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { BundleError } from '@gen3d/engine/bundles';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { temporaryFolder } from '../../../engine/src/temporary-folder.fixture.js';
 import { readCheckpoint } from './read-checkpoint.js';
 import { itemSizes } from './tensor-record.js';
 
 const samples = join(import.meta.dirname, 'samples.fixture');
-let folder: string;
-
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'gen3d-checkpoint-'));
-});
-afterEach(() => rm(folder, { recursive: true }));
 
 const sample = (name: string) => readFile(join(samples, name));
 
 async function readBytes(bytes: Uint8Array) {
-  const path = join(folder, 'weights');
+  const path = join(temporaryFolder(), 'weights');
   await writeFile(path, bytes);
   return readCheckpoint(path);
 }

@@ -1,22 +1,19 @@
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { readdir } from 'node:fs/promises';
 import { type Bundle, loadBundle } from '@gen3d/engine/bundles';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openSession, type Session, type TensorSpec } from '../../../engine/src/network/session.js';
+import { temporaryFolder } from '../../../engine/src/temporary-folder.fixture.js';
 import { type FlowReference, flowModel, readFlowReference, writeFlowModel } from './flow-model.fixture.js';
 
 const { imageSize, imageTokens, imageChannels, tokens, channels } = flowModel;
 const latentsShape = [1, tokens, channels];
 
-let folder: string;
+const folder = temporaryFolder(afterAll);
 let expected: FlowReference;
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'gen3d-flow-'));
   expected = await readFlowReference();
 });
-afterAll(() => rm(folder, { recursive: true }));
 
 async function using<T>(
   bundle: Bundle,

@@ -1,7 +1,5 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { temporaryFolder } from '../../../test/kit.js';
 import { ConfigError } from '../../base/errors.js';
 import { explained } from './sqlite.js';
 
@@ -17,9 +15,8 @@ test.each([
 });
 
 test('a folder in the place of the database is named as such', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'gen3d-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const folder = temporaryFolder();
   // SQLite cannot read it.
   const error = Object.assign(new Error('disk I/O error'), { code: 'SQLITE_IOERR_READ' });
-  expect(explained(folder, error)?.message).toMatch(/gen3d-\w+ is a folder\. Move it/);
+  expect(explained(folder, error)?.message).toMatch(/gen3d-[\w-]+ is a folder\. Move it/);
 });
