@@ -1,4 +1,4 @@
-import { execFileSync, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { pathToFileURL } from 'node:url';
@@ -164,15 +164,6 @@ describe('a tool returns an error message', () => {
     expect(textOf(await call('download', { job_id, path: 'n.obj' }))).toMatch(/n\.mtl already exists\. Set overwrite/);
     expect(await readFile(path('outside.jpg'), 'utf8')).toBe('precious');
     expect(existsSync(path('project', 'm.obj'))).toBe(false);
-  });
-
-  test('for a folder in place of a photo or a model, and for a pipe', async () => {
-    execFileSync('mkfifo', [path('project', 'pipe')]);
-    const { call } = await connectClient();
-    for (const image of ['.', 'pipe']) {
-      expect(textOf(await call('create', { image }))).toContain(`${image} is not a file`);
-    }
-    expect(textOf(await call('download', { job_id: 'x', path: '.' }))).toContain('. is a folder');
   });
 
   test('but not for a photo in a folder allowed with --folder', async () => {

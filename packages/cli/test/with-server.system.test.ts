@@ -408,18 +408,14 @@ describe('webhooks', () => {
 
 // These tests stop the server.
 describe('serve', () => {
-  test('exits with 2 and a message if the port is in use', async () => {
+  test.each([
+    ['serve', '--port'],
+    ['serve', '--port 0 --metrics-port'],
+    ['worker', '--metrics-port'],
+  ])('%s %s exits with 2 and names both options if the port is in use', async (command, options) => {
     const { port } = new URL(server.url);
-    const { code, stderr } = await gen3d(['serve', '--workers', '0', '--port', port, '--data-dir', path('other')]);
-    expect(stderr).toMatch(new RegExp(`Port ${port} is already in use`));
-    expect(code).toBe(2);
-  });
-
-  test.each(['serve', 'worker'])('%s names --metrics-port if that port is in use', async (command) => {
-    const { port } = new URL(server.url);
-    const own = command === 'serve' ? ['--port', '0'] : [];
-    const args = [command, ...own, '--metrics-port', port, '--bundle', 'inflate', '--data-dir', path('metrics')];
-    const { code, stderr } = await gen3d(args);
+    const others = ['--bundle', 'inflate', '--data-dir', path('metrics')];
+    const { code, stderr } = await gen3d([command, ...options.split(' '), port, ...others]);
     expect(stderr).toMatch(
       new RegExp(`Port ${port} is already in use.*Choose another port with --port or --metrics-port`),
     );

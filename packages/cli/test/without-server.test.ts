@@ -45,12 +45,6 @@ describe('without a server', () => {
     expect(stderr).toContain('jug.left.png is an object of its own: its front, such as jug.png, is missing\n');
   });
 
-  test('a command that creates no jobs fails at once, even with a key', async () => {
-    const { code, stderr } = await gen3d(['list'], { env: withKey });
-    expect(stderr).toMatch(/^error: Cannot reach http:\/\/127\.0\.0\.1:1\. If the server is not running, start it/);
-    expect(code).toBe(3);
-  });
-
   test.each([
     ['list', ['list', '--api-key', 'gen3d_key']],
     ['login', ['login']],
@@ -292,11 +286,6 @@ describe('invalid input exits with 2 and a message, without a request:', () => {
       /The folder no does not exist\. Create it first, or choose/,
     ],
     [
-      'two photos for one model',
-      ['create', 'cup.png', './cup.png', '--wait'],
-      /^error: cup\.png and \.\/cup\.png would both be written to cup\.glb/,
-    ],
-    [
       'a model in place of its photo',
       ['create', 'mug', '--wait', '--force', '-o', 'mug'],
       /mug is the input itself\. Choose another path/,
@@ -338,11 +327,6 @@ describe('invalid input exits with 2 and a message, without a request:', () => {
     ],
     ['a copy of no GLB', ['convert', 'bowl.glb', 'copy.glb'], /bowl\.glb to copy\.glb\. The file is not a GLB/],
     ['a conversion to an unknown format', ['convert', 'bowl.glb', '--to', 'fbx'], /Allowed choices/],
-    [
-      'a conversion of a file that is not a GLB',
-      ['convert', 'bowl.glb', 'cup.stl'],
-      /^error: Cannot convert bowl\.glb to cup\.stl\. The file is not a GLB\n/,
-    ],
     ['a conversion onto its source', ['convert', 'bowl.obj', 'bowl.obj', '--force'], /bowl\.obj is the input itself/],
     [
       'a conversion onto the target of a link',
@@ -376,11 +360,6 @@ describe('invalid input exits with 2 and a message, without a request:', () => {
       /^error: No installation found in .*typo\. Start one with `gen3d serve`/,
     ],
     ['an option with a typo', ['create', '--wiat', 'cup.png'], /Did you mean --wait\?/],
-    [
-      'a bundle with a typo',
-      ['models', 'use', 'gen3d-bsae'],
-      /No bundle is named gen3d-bsae\. `gen3d models list` shows/,
-    ],
     ['an unknown shell', ['completion', 'tcsh'], /Allowed choices are bash, zsh, fish/],
     [
       'no photo',

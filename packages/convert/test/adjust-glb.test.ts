@@ -208,5 +208,4 @@ test('browsers say that they cannot do it', async () => {
 test('a file that is not a whole GLB is not copied as one', async () => {
   await expect(convert({}, 'glb', new Uint8Array(jpeg))).rejects.toThrow('The file is a JPEG, not a GLB');
   await expect(convert({}, 'glb', glb.slice(0, 500))).rejects.toThrow('The file is incomplete');
-  expect((await convert({})).files[0]?.bytes).toBe(glb);
 });

@@ -1,7 +1,3 @@
-import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { type Accessor, Document, type GLTF, type Node, type Primitive, WebIO } from '@gltf-transform/core';
 import {
   ALL_EXTENSIONS,
@@ -15,7 +11,7 @@ import sharp from 'sharp';
 import { OBJLoader } from 'three/examples/jsm/loaders/OBJLoader.js';
 import { STLLoader } from 'three/examples/jsm/loaders/STLLoader.js';
 import { USDAParser } from 'three/examples/jsm/loaders/usd/USDAParser.js';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { writeGlb } from '../../engine/src/gltf/write-glb.js';
 import { sphere } from '../../engine/src/render/shapes.fixture.js';
 import { ConversionError, convertModel, type ModelContent, type ModelFormat, modelFormats } from '../src/index.js';
@@ -234,21 +230,6 @@ describe('3MF', () => {
   });
 });
 
-const slicer = 'prusa-slicer';
-describe.skipIf(spawnSync(slicer, ['--help']).status !== 0)('PrusaSlicer (skipped where it is not installed)', () => {
-  test.each(['stl', '3mf'] as const)('reads %s in millimeters, closed and without repairs', async (format) => {
-    const folder = mkdtempSync(join(tmpdir(), 'gen3d-print-'));
-    onTestFinished(() => rmSync(folder, { recursive: true }));
-    const path = join(folder, `cup.${format}`);
-    writeFileSync(path, (await convertWith({ height: '80mm' }, format)).files[0]!.bytes);
-    const info = execFileSync(slicer, ['--info', path], { encoding: 'utf8' });
-    expect(Number(/^size_y = (.+)$/m.exec(info)?.[1])).toBeCloseTo(120, 2);
-    expect(Number(/^size_z = (.+)$/m.exec(info)?.[1])).toBeCloseTo(80, 2);
-    expect(info).toContain('manifold = yes');
-    expect(info).not.toMatch(/repaired|open_edges|facets_reversed/);
-  });
-});
-
 describe('USDZ', () => {
   /** Names and offsets of the stored files, from their local headers. */
   function storedFiles(archive: Uint8Array) {
@@ -450,7 +431,6 @@ describe('a file that cannot be converted is refused with the reason:', () => {
     ['an OBJ', latin1('v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n'), /^The file is not a GLB$/],
     ['a GLB 1.0', changedByte(4, 1), /GLB of version 1\. Export it as glTF 2\.0$/],
     ['a header alone', glb.subarray(0, 10), /^The file is incomplete\. Download/],
-    ['half a file', glb.subarray(0, glb.length / 2), /^The file is incomplete: it has \d+ of \d+ bytes\. Download/],
     ['damaged JSON', changedByte(20, 0), /^The file is damaged\. Download, copy or export it again$/],
     ['a damaged chunk', changedByte(16, 0), /^The file is damaged\. /],
     ['JSON alone', changedJson(() => {}, Buffer.alloc(0)), /^The file is damaged\. /],
@@ -468,20 +448,6 @@ describe('a file that cannot be converted is refused with the reason:', () => {
         json.buffers![0]!.uri = 'cup.bin';
       }),
       /refers to cup\.bin\. Export it as one GLB/,
-    ],
-    [
-      'more values than the file has',
-      changedJson((json) => {
-        json.accessors![0]!.count = 1e8;
-      }),
-      /^The file is damaged\. /,
-    ],
-    [
-      'an unknown type',
-      changedJson((json) => {
-        Object.assign(json.accessors![0]!, { type: 'VEC7' });
-      }),
-      /^The file is damaged\. /,
     ],
     [
       'triangles that refer to missing vertices',
@@ -502,7 +468,9 @@ describe('a file that cannot be converted is refused with the reason:', () => {
   test('cut off anywhere', async () => {
     for (let part = 1; part < 20; part++) {
       const cut = glb.subarray(0, Math.floor((part * glb.length) / 20));
-      await expect(convert('stl', cut)).rejects.toThrow(/^The file is incomplete/);
+      await expect(convert('stl', cut)).rejects.toThrow(
+        /^The file is incomplete(: it has \d+ of \d+ bytes)?\. Download/,
+      );
     }
   });
 });

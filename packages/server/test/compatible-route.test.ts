@@ -4,12 +4,23 @@
 import { describe, expect, test } from 'vitest';
 import { asDataUri, ballPhoto, transparentPhoto } from './ball-photo.js';
 import { sharedServer } from './contract/kit.js';
-import { adminOf, databaseOf, finishedJob, imageJob, readJob, startServer, until } from './kit.js';
+import { adminOf, databaseOf, finishedJob, imageJob, readJob, startServer, type TestServer, until } from './kit.js';
 
 /** A needle, because its model takes half the time of a ball's. */
 const photo = ballPhoto(160, 0.1);
 
 const { server: compatible } = sharedServer({ workers: 1, compat: true });
+const post = (
+  { url, apiKey }: TestServer,
+  path: string,
+  body: unknown,
+  { key = apiKey, ...headers }: Record<string, string> = {},
+) =>
+  fetch(url + path, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
+    body: body instanceof Uint8Array ? new Uint8Array(body) : JSON.stringify(body),
+  });
 type Generated = { id: string; created: number; data: { url?: string; b64_json?: string }[] };
 
 test('without --compat, the routes of other servers do not exist', async () => {
@@ -21,24 +32,18 @@ test('without --compat, the routes of other servers do not exist', async () => {
 
 test('clients of LocalAI get a URL or base64, and those of Lemonade and trellis2.c the file', async () => {
   const server = compatible();
-  const post = (path: string, body: string | Uint8Array<ArrayBuffer>, type = 'application/json') =>
-    fetch(`${server.url}${path}`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${server.apiKey}`, 'content-type': type },
-      body,
-    });
   const image = photo.toString('base64');
 
   // mudler/LocalAI 82c191afa, docs/content/features/3d-generation.md:91 and :105
   const localAi = { model: 'trellis2-4b', image, quality: '512' };
-  const first = await post('/3d/generations', JSON.stringify(localAi));
+  const first = await post(server, '/3d/generations', localAi);
   expect(first.status).toBe(200);
   const { id, created, data } = (await first.json()) as Generated;
   expect(created).toBeCloseTo(Date.now() / 1_000, -2);
   const task = await readJob(server.call, id);
   expect(data).toEqual([{ url: task.model_urls?.glb }]);
   const model = Buffer.from(await (await fetch(task.model_urls!.glb)).arrayBuffer());
-  const inline = await post('/3d/generations', JSON.stringify({ ...localAi, response_format: 'b64_json' }));
+  const inline = await post(server, '/3d/generations', { ...localAi, response_format: 'b64_json' });
   const text = await inline.text();
   expect(Number(inline.headers.get('content-length'))).toBe(text.length);
   const [{ b64_json = '' } = {}] = (JSON.parse(text) as Generated).data;
@@ -50,23 +55,19 @@ test('clients of LocalAI get a URL or base64, and those of Lemonade and trellis2
   };
   // lemonade-sdk/lemonade e385039ed, src/app/src/renderer/components/panels/Model3DPanel.tsx:81
   const lemonade = { model: 'TRELLIS-3D', image, resolution: 512, bg_removal: 'birefnet' };
-  await isModel(await post('/api/v1/3d/generations', JSON.stringify(lemonade)));
-  await isModel(await post('/v1/3d/generations', JSON.stringify({ ...lemonade, response_format: 'glb' })));
-  expect((await post('/v1/3d/generations', JSON.stringify({ ...lemonade, response_format: 'obj' }))).status).toBe(400);
+  await isModel(await post(server, '/api/v1/3d/generations', lemonade));
+  await isModel(await post(server, '/v1/3d/generations', { ...lemonade, response_format: 'glb' }));
+  expect((await post(server, '/v1/3d/generations', { ...lemonade, response_format: 'obj' })).status).toBe(400);
   // Quartermaster, section 4 of its wiki article about 3D generation
   const path = '/v1/3d/generations?model=trellis-2-4b&texture_size=1024';
-  await isModel(await post(path, new Uint8Array(photo), 'image/png'));
+  await isModel(await post(server, path, photo, { 'content-type': 'image/png' }));
 });
 
 test('with Prefer: respond-async, a client polls as HT-compat 1.0 says', async () => {
   const server = compatible();
-  const authorization = `Bearer ${server.apiKey}`;
   const submit = async (image_url: string) => {
-    const response = await fetch(`${server.url}/v1/3d/generations`, {
-      method: 'POST',
-      headers: { authorization, prefer: 'respond-async', 'content-type': 'application/json' },
-      body: JSON.stringify({ model: 'trellis-image-large', image_url, output_format: 'glb', n: 1 }),
-    });
+    const body = { model: 'trellis-image-large', image_url, output_format: 'glb', n: 1 };
+    const response = await post(server, '/v1/3d/generations', body, { prefer: 'respond-async' });
     expect(response.status).toBe(202);
     expect(response.headers.get('preference-applied')).toBe('respond-async');
     return (await response.json()) as { id: string };
@@ -95,17 +96,9 @@ describe('photos of several sides', () => {
   const photoOf = (side: string) => `https://example.com/${side}.jpg`;
   const [front, left, back, right] = ['front', 'left', 'back', 'right'].map(photoOf);
   const { server: withoutWorker } = sharedServer({ compat: true });
-  const post = async (body: unknown) => {
+  const submit = async (body: unknown) => {
     const server = withoutWorker();
-    const response = await fetch(`${server.url}/v1/3d/generations`, {
-      method: 'POST',
-      headers: {
-        authorization: `Bearer ${server.apiKey}`,
-        prefer: 'respond-async',
-        'content-type': 'application/json',
-      },
-      body: JSON.stringify(body),
-    });
+    const response = await post(server, '/v1/3d/generations', body, { prefer: 'respond-async' });
     return { server, status: response.status, answer: await response.json() };
   };
 
@@ -120,7 +113,7 @@ describe('photos of several sides', () => {
       { front },
     ],
   ])('%s become the views of the job', async (_, body, urls) => {
-    const { server, status, answer } = await post(body);
+    const { server, status, answer } = await submit(body);
     expect(status).toBe(202);
     const db = databaseOf(server);
     const { id } = answer as Generated;
@@ -135,7 +128,7 @@ describe('photos of several sides', () => {
     ['with more than four', { images: [front, left, back, right, front] }, /^images: must have at most 4/],
     ['with a file of the server as a side', { image_urls: [front, 'file:///etc/passwd'] }, /^input\.views\.left: /],
   ])('%s are refused', async (_, body, message) => {
-    const { status, answer } = await post(body);
+    const { status, answer } = await submit(body);
     expect(status).toBe(400);
     expect(answer).toMatchObject({ error: { code: 'invalid_request', message: expect.stringMatching(message) } });
   });
@@ -149,15 +142,15 @@ test('clients find the bundle by its capability', async () => {
 
 test('keys and errors are those of the contract, and a failed job is a 422 with its error', async () => {
   const server = compatible();
-  const post = (body: unknown, key?: string) => server.call('POST', '/v1/3d/generations', body, key);
-  expect(await post({ image: asDataUri(photo) }, 'gen3d_wrong')).toMatchObject({ status: 403 });
-  const missing = await post({ model: 'trellis2-4b' });
+  const generate = (body: unknown, key?: string) => server.call('POST', '/v1/3d/generations', body, key);
+  expect(await generate({ image: asDataUri(photo) }, 'gen3d_wrong')).toMatchObject({ status: 403 });
+  const missing = await generate({ model: 'trellis2-4b' });
   expect(missing).toMatchObject({
     status: 400,
     body: { error: { code: 'invalid_request', message: expect.stringMatching(/^image: missing/) } },
   });
-  expect(await post({ image: 'file:///etc/passwd' })).toMatchObject({ status: 400 });
-  const failed = await post({ image: asDataUri(transparentPhoto()) });
+  expect(await generate({ image: 'file:///etc/passwd' })).toMatchObject({ status: 400 });
+  const failed = await generate({ image: asDataUri(transparentPhoto()) });
   expect(failed).toMatchObject({ status: 422, body: { error: { code: 'no_foreground' } } });
   expect(await server.call('GET', '/v1/3d/generations')).toMatchObject({ status: 405 });
 });
@@ -167,22 +160,18 @@ test('a request that waits ends when its key is revoked, and others of the accou
   const admin = await adminOf(server);
   const { account_id } = await admin.createAccount('ann', 10);
   const [leaked, kept] = [await admin.createKey(account_id), await admin.createKey(account_id)];
-  const post = (apiKey: string, prefer: string) =>
-    fetch(`${server.url}/3d/generations`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${apiKey}`, prefer, 'content-type': 'application/json' },
-      body: JSON.stringify({ image: asDataUri(photo) }),
-    });
+  const generate = (key: string, prefer: string) =>
+    post(server, '/3d/generations', { image: asDataUri(photo) }, { key, prefer });
   const outcomes = Array.from({ length: 32 }, () =>
-    post(leaked.api_key, '').then(
+    generate(leaked.api_key, '').then(
       ({ status }) => status,
       () => 'disconnected',
     ),
   );
-  await until(async () => (await post(kept.api_key, 'respond-async')).status === 429);
+  await until(async () => (await generate(kept.api_key, 'respond-async')).status === 429);
   await admin.revokeKey(leaked.key_id);
   expect(new Set(await Promise.all(outcomes))).toEqual(new Set(['disconnected']));
-  expect((await post(kept.api_key, 'respond-async')).status).toBe(202);
+  expect((await generate(kept.api_key, 'respond-async')).status).toBe(202);
 });
 
 test('requests that wait do not keep their images in memory, and end with the server', async () => {

@@ -8,7 +8,6 @@ import { currentTime } from '../src/data/db/time.js';
 import { eventIdAt } from '../src/data/webhooks/events.js';
 import { EventFeed } from '../src/web/answers/event-feed.js';
 import { adminOf, createJob, databaseOf, imageJob, onPostgres, startServer, type TestServer, until } from './kit.js';
-import { openDatabase } from './open-database.js';
 
 const photoJob = imageJob('https://example.com/photo.jpg');
 
@@ -101,11 +100,7 @@ test('a webhook and a stream report the same events', async () => {
   await cancel(server, id);
   const stream = await read(server, `/gen3d/jobs/${id}/events`);
   await stream.ended;
-  const db = openDatabase(
-    server.config.database === 'sqlite' ? `${server.config.dataDir}/gen3d.sqlite` : server.config.database,
-  );
-  onTestFinished(() => db.destroy());
-  const waiting = await db.selectFrom('deliveries').select('event_id').orderBy('event_id').execute();
+  const waiting = await databaseOf(server).selectFrom('deliveries').select('event_id').orderBy('event_id').execute();
   expect(stream.events().map(({ event_id }) => event_id)).toEqual(waiting.map(({ event_id }) => event_id));
 });
 

@@ -4,12 +4,9 @@ import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { sql } from 'kysely';
 import { expect, test } from 'vitest';
-import { migrate } from '../src/data/db/open.js';
 import { ConfigError, loadConfig, openAdmin, serve } from '../src/index.js';
-import { createJob, imageJob, silent, startServer, temporaryFolder } from './kit.js';
-import { openDatabase } from './open-database.js';
+import { imageJob, silent, startServer, temporaryFolder } from './kit.js';
 
 const request = imageJob('https://example.com/a.jpg');
 
@@ -60,18 +57,6 @@ test('the first key and balance can be configured', async () => {
   });
 });
 
-test('jobs, keys and webhook secrets survive a restart', async () => {
-  const dataDir = temporaryFolder();
-  const first = await startServer({ dataDir });
-  const job_id = await createJob(first.call, request);
-  const endpoint = await first.call('PUT', '/v1/webhook-endpoint', { url: 'https://example.com/hook' });
-  await first.close();
-  const second = await startServer({ dataDir });
-  const call = (path: string) => second.call('GET', path, undefined, first.apiKey);
-  expect((await call(`/v1/jobs/${job_id}`)).body).toMatchObject({ task_id: job_id, status: 'PENDING' });
-  expect((await call('/v1/webhook-endpoint')).body).toEqual(endpoint.body);
-});
-
 test('only its owner can read the server key, and the database contains no secret in plain text', async () => {
   const server = await startServer();
   const { dataDir } = server.config;
@@ -104,15 +89,6 @@ test('several processes can open a new data directory concurrently', { tags: 'sl
   const [admin] = await Promise.all([openAdmin(loadConfig({ dataDir }, {})), ...['one', 'two'].map(open)]);
   expect(await admin.listAccounts()).toHaveLength(2);
   await admin.close();
-});
-
-test('a database of a newer gen3d is refused', async () => {
-  const path = join(temporaryFolder(), 'gen3d.sqlite');
-  const db = openDatabase(path);
-  await migrate(db);
-  await sql`insert into kysely_migration (name, timestamp) values ('9999_later', '2100-01-01')`.execute(db);
-  await expect(migrate(db)).rejects.toThrow('newer gen3d');
-  await db.destroy();
 });
 
 test('only their owner can read inputs, even in a data directory that everyone can read', async () => {

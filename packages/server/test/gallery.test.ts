@@ -9,25 +9,16 @@ import { dayMs } from '../src/base/time.js';
 import { charge } from '../src/data/accounts/ledger.js';
 import type { Db } from '../src/data/db/database.js';
 import { packReceived, unpack } from '../src/data/inputs/stored-image.js';
-import { dataDirOf } from '../src/data/installation/data-dir.js';
 import type { NewJob } from '../src/data/jobs/job-store.js';
 import { asDataUri, ballPhoto } from './ball-photo.js';
 import { type Caller, photoJob, photoUrl, sharedServer, withImages, withViews } from './contract/kit.js';
 import { browsersOn, codeOf } from './dashboard-kit.js';
-import { newJob, until } from './kit.js';
-import { openDatabase } from './open-database.js';
+import { databaseOf, newJob, until } from './kit.js';
 
 const { server, admin, newCaller } = sharedServer();
 const { signIn } = browsersOn(server, admin);
 
-async function withDatabase<T>(work: (db: Db) => Promise<T>): Promise<T> {
-  const db = openDatabase(dataDirOf(server().config).database);
-  try {
-    return await work(db);
-  } finally {
-    await db.destroy();
-  }
-}
+const withDatabase = <T>(work: (db: Db) => Promise<T>) => work(databaseOf(server()));
 
 /** Creates a job with the header of a label, and returns the response. */
 const send = (apiKey: string, header: string | undefined, body: unknown = photoJob()) =>
@@ -447,17 +438,6 @@ describe('trying a failed job again', () => {
     await finish(third, 'SUCCEEDED');
     expect(await retry()).toBe(third);
     expect((await caller.list()).jobs).toHaveLength(4);
-  });
-
-  test('fetches the image of a URL again', async () => {
-    const caller = await newCaller();
-    const id = await caller.create();
-    await finish(id, 'CANCELED');
-    const { job_id } = CreateJobResponse.parse((await call(caller, 'POST', `/${id}/retry`)).body);
-    const stored = await withDatabase((db) =>
-      db.selectFrom('jobs').select(['image_urls', 'prepared']).where('id', '=', job_id).executeTakeFirstOrThrow(),
-    );
-    expect(stored).toEqual({ image_urls: JSON.stringify({ front: photoUrl }), prepared: 0 });
   });
 
   test('is refused for jobs of others, jobs without a stored photo, and with too little balance', async () => {

@@ -202,15 +202,6 @@ test('a worker serves its health and the counts of its runners on a separate por
   expect(String((await get(server.url, '/metrics')).body)).not.toContain(counted);
 });
 
-test('a worker has no port unless one is set', async () => {
-  const installation = await newInstallation();
-  await startServer({ ...installation });
-  const { log, address } = metricsLog();
-  const running = await worker(loadConfig({}, {}, { ...installation, ...smallModels }), { log });
-  onTestFinished(() => running.close({ graceMs: 0 }));
-  expect(address()).toBeUndefined();
-});
-
 test('a server with a metrics port serves its metrics on that port and not on the public one', async () => {
   const { log, address } = metricsLog();
   const server = await startServer({ metricsPort: 0 }, { log });

@@ -73,6 +73,11 @@ test.each([
   ['a column is missing', 'alter table jobs drop column label', /without jobs.label text\), and was not changed/],
   ['a column is too many', 'alter table accounts add column color text', /with accounts.color text\)/],
   ['an index is missing', 'drop index jobs_idempotency', /without index jobs_idempotency\)/],
+  [
+    'a migration is newer',
+    "insert into kysely_migration (name, timestamp) values ('9999_later', '')",
+    /was written by a newer gen3d\. Update gen3d, or choose/,
+  ],
   ['a migration is unknown', "update kysely_migration set name = '0001_initial'", /with the migration 0001_initial\)/],
 ])('a database in which %s is refused', async (_what, change, problem) => {
   const db = await temporaryDatabase();

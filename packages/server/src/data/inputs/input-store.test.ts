@@ -56,17 +56,19 @@ describe.each([
     for (const side of photoSides) await inputs.put('job', side, Buffer.from(side));
     await inputs.put('job2', 'left', image);
     await inputs.replace('job', 'back', Buffer.from('prepared'));
+    await inputs.replace('fetched', 'front', Buffer.from('prepared as well'));
     await inputs.copy('job', 'back', 'new');
     const read = async (side: PhotoSide) => Buffer.from(await inputs.read('job', side)).toString();
     expect(await Promise.all(photoSides.map(read))).toEqual(['front', 'left', 'prepared', 'right']);
     await expect(inputs.read('new', 'left')).rejects.toMatchObject({ side: 'left', isMissing: true });
     await inputs.sweep(later(), async (jobId) => jobId !== 'new');
-    expect(await stored()).toEqual(['job', 'job.back', 'job.left', 'job.right', 'job2.left']);
+    expect(await stored()).toEqual(['fetched', 'job', 'job.back', 'job.left', 'job.right', 'job2.left']);
+    expect(Buffer.from(await inputs.read('fetched', 'front')).toString()).toBe('prepared as well');
     await inputs.remove('job');
-    expect(await stored()).toEqual(['job2.left']);
+    expect(await stored()).toEqual(['fetched', 'job2.left']);
     for (const side of photoSides) await inputs.put('job', side, image);
     await inputs.erase('job');
-    expect(await stored()).toEqual(['job2.left']);
+    expect(await stored()).toEqual(['fetched', 'job2.left']);
   });
 
   test('a copy of an image is independent of the original, and as young as it is', async () => {
@@ -86,17 +88,6 @@ describe.each([
       name: UnreadableImageError.name,
       isMissing: true,
     });
-  });
-
-  test('a prepared image replaces the original, if any', async () => {
-    const { inputs, stored } = emptyStore();
-    await inputs.put('job', 'front', image);
-    await inputs.put('job2', 'front', Buffer.from('another'));
-    await inputs.replace('job', 'front', Buffer.from('prepared'));
-    await inputs.replace('fetched', 'front', Buffer.from('prepared as well'));
-    expect(Buffer.from(await inputs.read('job', 'front')).toString()).toBe('prepared');
-    expect(Buffer.from(await inputs.read('fetched', 'front')).toString()).toBe('prepared as well');
-    expect(await stored()).toEqual(['fetched', 'job', 'job2']);
   });
 
   test('after concurrent replacements, one image is left', async () => {

@@ -27,14 +27,5 @@ test('pages and searches of accounts count their open jobs, and have the sandbox
     ],
     more: false,
   });
-  expect(await page({ search: 'ANN' })).toEqual({
-    found: [
-      [ann, 0],
-      [anna, 0],
-    ],
-    more: false,
-  });
   expect(await page({ search: '_' })).toEqual({ found: [[ben, 1]], more: false });
-  expect(await page({ search: anna })).toEqual({ found: [[anna, 0]], more: false });
-  expect(await page({ search: '%' })).toEqual({ found: [], more: false });
 });

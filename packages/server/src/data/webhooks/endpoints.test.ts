@@ -30,18 +30,6 @@ test('an endpoint can be set while it is deleted', async () => {
   }
 });
 
-test('the secret of an endpoint stays when its URL changes', async () => {
-  const db = await temporaryDatabase();
-  const endpoints = new Endpoints(db, box);
-  const account = await newAccount(db);
-  const { secret } = await endpoints.put(account, 'https://example.com/a', 1, 'final');
-  expect(await endpoints.put(account, 'https://example.com/b', 2)).toEqual({
-    url: 'https://example.com/b',
-    events: 'final',
-  });
-  expect(await endpoints.find(account)).toMatchObject({ url: 'https://example.com/b', secret, events: 'final' });
-});
-
 const box = new SecretBox(new KeyRing([randomBytes(32)]));
 const sealed = await box.seal('whsec_secret', 'account');
 

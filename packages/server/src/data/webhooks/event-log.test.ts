@@ -87,7 +87,7 @@ test('the first 2 KiB of a long response in any encoding are logged as text', as
   expect(last.response?.body).toBe(`\uFFFD${'ü'.repeat(1_023)}…`);
 });
 
-test('the log keeps the newest deliveries of an account, for 14 days, and their events as long', async () => {
+test('the log keeps the newest deliveries of an account, and dead letters, for 14 days, and their events', async () => {
   const db = await temporaryDatabase();
   const account = await newAccount(db);
   await withEndpoint(db, account);
@@ -101,6 +101,8 @@ test('the log keeps the newest deliveries of an account, for 14 days, and their 
   await limitEvents(db, Date.now());
   expect(await idsIn('deliveries')).toEqual(events.slice(3));
   expect(await idsIn('events')).toEqual(events);
+  const newest = db.selectFrom('deliveries').select((eb) => eb.fn.max('event_id').as('id'));
+  await db.updateTable('deliveries').set({ state: 'dead' }).where('event_id', '=', newest).execute();
   await deleteOldEvents(db, Date.now() + 13 * dayMs);
   expect(await idsIn('events')).toEqual(events.slice(3));
   await deleteOldEvents(db, Date.now() + 15 * dayMs);

@@ -26,15 +26,6 @@ async function nextPid(pool: DecoderPool, seen: readonly number[] = []): Promise
   }
 }
 
-test('one process decodes image after image', async () => {
-  const pool = openPool();
-  expect(await pool.decode(ballPhoto(), 'account', never)).toEqual(ballPixels());
-  const { pids } = pool;
-  expect(pids).toHaveLength(1);
-  await pool.decode(ballPhoto(), 'account', never);
-  expect(pool.pids).toEqual(pids);
-});
-
 test('a process that has decoded an image of one account gets none of another', async () => {
   const pool = openPool();
   await pool.decode(ballPhoto(), 'a', never);

@@ -482,18 +482,6 @@ describe('an endpoint that fails', () => {
   });
 });
 
-test('a dead letter is kept for 14 days', async () => {
-  const { db, endpoints, account } = await setUp();
-  await endpoints.put(account, 'http://127.0.0.1:1/', 0);
-  await recordPing(db, account, 0, 0);
-  await db.updateTable('deliveries').set({ state: 'dead', ended_at: 1_000 }).execute();
-  const fortnight = 14 * 24 * 60 * 60 * 1_000;
-  await deleteOldEvents(db, fortnight + 1_000);
-  expect(await listDeadLetters(db)).toHaveLength(1);
-  await deleteOldEvents(db, fortnight + 1_001);
-  expect(await listDeadLetters(db)).toHaveLength(0);
-});
-
 test('replaying a dead letter ends the pause of its endpoint', async () => {
   const { db, endpoints, account } = await setUp();
   await endpoints.put(account, 'http://127.0.0.1:1/', 0);
