@@ -1,18 +1,9 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import {
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import ts from 'typescript';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { temporaryFolder } from '../../packages/engine/src/temporary-folder.fixture.js';
 import { publicTestKey } from '../../packages/schema/src/index.js';
 import { type Block, pages, root } from './markdown.js';
 import { commandsIn } from './shell-commands.js';
@@ -21,7 +12,7 @@ const address = 'http://127.0.0.1:8787';
 
 // Runs the commands of README.md and docs/getting-started.md in a shell, in a temporary folder. Only the port, the folders,
 // and values that a user copies from an earlier output are replaced.
-const folder = mkdtempSync(join(tmpdir(), 'gen3d-quick-start-'));
+const folder = temporaryFolder(afterAll);
 const work = join(folder, 'work');
 const environment: NodeJS.ProcessEnv = {
   PATH: process.env.PATH,
@@ -72,7 +63,6 @@ afterAll(async () => {
     process.kill(-server.pid, 'SIGTERM');
     await ended;
   }
-  rmSync(folder, { recursive: true, force: true });
 });
 
 describe('the quick start of README.md and docs/getting-started.md', () => {

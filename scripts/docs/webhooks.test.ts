@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import ts from 'typescript';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { temporaryFolder } from '../../packages/engine/src/temporary-folder.fixture.js';
 import { sign } from '../../packages/server/src/work/webhooks/post-event.js';
 import { freePort } from '../../packages/server/test/free-port.js';
 import { pages, root } from './markdown.js';
@@ -86,7 +86,7 @@ for (const { fence, tool, prepare } of languages) {
   if (missing) console.warn(`SKIPPED: the ${fence} receiver of docs/webhooks.md, because ${tool[0]} was not found`);
 
   describe.skipIf(missing)(`the ${fence} receiver of docs/webhooks.md`, () => {
-    const folder = mkdtempSync(join(tmpdir(), 'gen3d-receiver-'));
+    const folder = temporaryFolder(afterAll);
     let child: ChildProcess | undefined;
     let url = '';
     let printed = '';
@@ -122,7 +122,6 @@ for (const { fence, tool, prepare } of languages) {
         child.kill();
         await ended;
       }
-      rmSync(folder, { recursive: true, force: true });
     });
 
     const statusOf = async (body: Uint8Array, headers: Record<string, string>) =>

@@ -7,9 +7,9 @@ import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { writeBallBundle } from '../../engine/src/bundle/bundle.fixture.js';
 import { writeBallSkeleton } from '../../weights/src/skeleton/skeleton.fixture.js';
 import { downloadLine } from '../src/terminal/progress.js';
-import { discPng, result, site, testFolder } from './run.js';
+import { discPng, site, testFolder } from './run.js';
 
-const { gen3d, path, serve, start } = testFolder();
+const { begin, gen3d, path, serve } = testFolder();
 
 /** Serves the folder `published`. If `handle` returns true, it has responded itself. */
 async function serveBundles(handle?: (file: Buffer, request: IncomingMessage, response: ServerResponse) => boolean) {
@@ -78,8 +78,7 @@ describe('models pull', () => {
       return true;
     });
     const env = await catalogAt(served);
-    const child = start(['models', 'pull', 'ball'], env);
-    const ended = result(child);
+    const { child, ended } = begin(['models', 'pull', 'ball'], env);
     await halfway;
     await reachesSize(path('data', 'models', '.ball.pull', 'encoder.onnx'), 9000);
     child.kill(signal);
@@ -155,13 +154,9 @@ describe('models pull of a published checkpoint', () => {
     expect(await gen3d(['models', 'verify', 'ball'])).toMatchObject({ code: 0 });
   });
 
-  test('uses a local file, and rejects other weights', async () => {
+  test('uses a local file', async () => {
     const { checkpoint, env } = await catalog((_, __, response) => response.writeHead(500).end() && true);
     expect(await gen3d(['models', 'pull', 'ball', '--from', checkpoint], { env })).toMatchObject({ code: 0 });
-    await writeFile(checkpoint, (await readFile(checkpoint)).fill(1, 2000, 2001));
-    await removeBundle('ball');
-    const rejected = await gen3d(['models', 'pull', 'ball', '--from', checkpoint], { env });
-    expect(rejected).toMatchObject({ code: 1, stderr: expect.stringContaining('is not the published file: SHA-256') });
   });
 });
 

@@ -2,9 +2,9 @@
 import { writeFile } from 'node:fs/promises';
 import { beforeAll, expect, test } from 'vitest';
 import { hasScript, onTerminal } from './pseudo-terminal.js';
-import { bin, discPng, outputMatching, result, testFolder } from './run.js';
+import { bin, discPng, outputMatching, testFolder } from './run.js';
 
-const { gen3d, path, serve, start } = testFolder();
+const { begin, gen3d, path, serve } = testFolder();
 
 beforeAll(async () => {
   // Without a runner, jobs stay PENDING.
@@ -109,20 +109,18 @@ test('delete removes jobs at once in a pipe, and `rm` is another name for it', a
 
 test.skipIf(!hasScript)('on a terminal, delete asks first, and --yes does not', async () => {
   const [id = ''] = await create('doubt.png');
-  const onTty = (...args: string[]) => start(onTerminal([process.execPath, bin, ...args]), {}, 'script');
+  const onTty = (...args: string[]) => begin(onTerminal([process.execPath, bin, ...args]), {}, 'script');
   for (const key of ['n\r', '\x04', '\x03']) {
-    const child = onTty('delete', id);
-    const ended = result(child);
+    const { child, ended } = onTty('delete', id);
     await outputMatching(child, /Delete doubt\.png for good\? \[y\/N\] /);
     child.stdin.write(key);
     expect((await ended).code).toBe(key === '\x03' ? 130 : 1);
   }
   expect(await json('get', id)).toMatchObject({ status: 'PENDING' });
-  const confirmed = onTty('delete', id);
-  const ended = result(confirmed);
+  const { child: confirmed, ended } = onTty('delete', id);
   await outputMatching(confirmed, /\[y\/N\] /);
   confirmed.stdin.write('y\r');
   expect(await ended).toMatchObject({ code: 0, stdout: expect.stringContaining('Deleted doubt.png') });
   const [other = ''] = await create('sure.png');
-  expect(await result(onTty('delete', other, '--yes'))).toMatchObject({ code: 0 });
+  expect(await onTty('delete', other, '--yes').ended).toMatchObject({ code: 0 });
 });

@@ -2,9 +2,9 @@
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { hasScript, onTerminal } from './pseudo-terminal.js';
-import { bin, outputMatching, result, testFolder } from './run.js';
+import { bin, outputMatching, testFolder } from './run.js';
 
-const { gen3d, path, serve, start } = testFolder();
+const { begin, gen3d, path, serve } = testFolder();
 let server: Awaited<ReturnType<typeof serve>>;
 let url: string;
 beforeAll(async () => {
@@ -21,8 +21,7 @@ describe('after the key was lost', () => {
       stderr: expect.stringContaining(`No API key for ${url}. \`gen3d login\` asks`),
     });
 
-    const login = start(onTerminal([process.execPath, bin, 'login']), {}, 'script');
-    const ended = result(login);
+    const { child: login, ended } = begin(onTerminal([process.execPath, bin, 'login']), {}, 'script');
     await outputMatching(login, /API key for/);
     login.stdin.write('\r');
     expect(await ended).toMatchObject({ code: 2, stdout: expect.stringContaining('`gen3d login --new-key` creates') });

@@ -8,7 +8,7 @@ import type { CallToolResult, Progress } from '@modelcontextprotocol/sdk/types.j
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { bin, discPng, result, testFolder } from './run.js';
 
-const { gen3d, path, serve, spawned, start } = testFolder();
+const { begin, gen3d, path, serve, spawned } = testFolder();
 let idle: Awaited<ReturnType<typeof serve>>;
 beforeAll(async () => {
   await mkdir(path('project'));
@@ -188,8 +188,7 @@ test('wait returns a running job when the time runs out', async () => {
 });
 
 test('the server exits with 0 when stdin closes, and with 2 for a missing folder', async () => {
-  const child = start(['mcp']);
-  const ended = result(child);
+  const { child, ended } = begin(['mcp']);
   child.stdin.end();
   expect(await ended).toEqual({ code: 0, stdout: '', stderr: '' });
   // A supervisor's null device: a file, which ends without being closed.

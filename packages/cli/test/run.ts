@@ -47,6 +47,16 @@ export function testFolder() {
     children.push(child);
     return child;
   };
+  /** Starts a program that `stop` ends with a signal, by default as Ctrl-C does. */
+  const begin = (...program: Parameters<typeof start>) => {
+    const child = start(...program);
+    const ended = result(child);
+    const stop = (signal: NodeJS.Signals = 'SIGINT') => {
+      child.kill(signal);
+      return ended;
+    };
+    return { child, ended, stop };
+  };
   const environment = () => ({
     PATH: process.env.PATH,
     HOME: folder,
@@ -88,7 +98,7 @@ export function testFolder() {
     return { url, child, ended };
   };
 
-  return { path, start, gen3d, spawned, run, serve };
+  return { path, start, begin, gen3d, spawned, run, serve };
 }
 
 /** The run in progress. Runs take turns, because a command reads the environment and the streams of its process. */

@@ -3,9 +3,9 @@ import { fileURLToPath } from 'node:url';
 import { stripVTControlCharacters } from 'node:util';
 import { beforeAll, expect, test } from 'vitest';
 import { hasScript, onTerminal } from './pseudo-terminal.js';
-import { bin, discPng, outputMatching, result, testFolder } from './run.js';
+import { bin, discPng, outputMatching, testFolder } from './run.js';
 
-const { gen3d, path, serve, spawned, start } = testFolder();
+const { begin, gen3d, path, serve, spawned } = testFolder();
 beforeAll(() => writeFile(path('cup.png'), discPng()));
 
 const ctrlC = '\x03';
@@ -15,9 +15,8 @@ test.skipIf(!hasScript)(
   'on a terminal, serve shows a banner, then one line per job, and in the end that it stopped',
   async () => {
     const serveOnTerminal = () =>
-      start(onTerminal([process.execPath, bin, 'serve', '--port', '0', '--bundle', 'inflate']), {}, 'script');
-    const first = serveOnTerminal();
-    const ended = result(first);
+      begin(onTerminal([process.execPath, bin, 'serve', '--port', '0', '--bundle', 'inflate']), {}, 'script');
+    const { child: first, ended } = serveOnTerminal();
     const started = linesOf(await outputMatching(first, /Next[^\n]*\n/));
     expect(started[0]).toMatch(/INFO: loading the networks and checking the devices/);
     // Before it, a warning may say that no sandbox for decoders is installed.
@@ -51,8 +50,7 @@ test.skipIf(!hasScript)(
       'Stopped',
     ]);
 
-    const second = serveOnTerminal();
-    const secondEnded = result(second);
+    const { child: second, ended: secondEnded } = serveOnTerminal();
     expect(await outputMatching(second, /Data[^\n]*\n/)).toMatch(/API key\S* +stored on this machine/);
     second.stdin.write(ctrlC);
     await secondEnded;
@@ -84,11 +82,9 @@ test('in a log, the first start prints how to get a key and a sign-in link, and 
 });
 
 test('in a log, a worker says that it loads the networks, before it is ready', async () => {
-  const worker = start(['worker', '--bundle', 'inflate']);
-  const ended = result(worker);
+  const { child: worker, stop } = begin(['worker', '--bundle', 'inflate']);
   await outputMatching(worker, /gen3d worker is ready/);
-  worker.kill('SIGTERM');
-  const { stderr } = await ended;
+  const { stderr } = await stop('SIGTERM');
   expect(stderr).toMatch(/loading the networks and checking the devices[\s\S]*gen3d worker is ready/);
 });
 
@@ -112,11 +108,9 @@ const asModule = (code: string) => `data:text/javascript,${encodeURIComponent(co
 test('where memory is short, serve says so at the start, in the words of doctor', async () => {
   const NODE_OPTIONS = `--import=${asModule('process.constrainedMemory = () => 440e6')}`;
   const env = { NODE_OPTIONS, GEN3D_DATA_DIR: path('short'), GEN3D_BUNDLE: 'inflate' };
-  const server = start(['serve', '--port', '0'], env);
-  const ended = result(server);
+  const { child: server, stop } = begin(['serve', '--port', '0'], env);
   await outputMatching(server, /listening on/);
-  server.kill('SIGTERM');
-  const said = /^warning: The memory may not suffice: (.*)$/m.exec((await ended).stderr)?.[1];
+  const said = /^warning: The memory may not suffice: (.*)$/m.exec((await stop('SIGTERM')).stderr)?.[1];
   const { findings } = JSON.parse((await spawned(['doctor', '--json'], { env })).stdout);
   const finding = findings.find(({ topic }: { topic: string }) => topic === 'memory');
   expect(finding).toMatchObject({
@@ -140,8 +134,7 @@ async function sourcesOf(modules: readonly string[]): Promise<string[]> {
 test('the process that serves the API loads no code that reads checkpoints, converts models or runs networks', async () => {
   const file = path('modules.txt');
   const args = ['serve', '--port', '0', '--data-dir', path('modules'), '--bundle', 'inflate', '--log-format', 'pretty'];
-  const server = start([...recordModules(file), bin, ...args], {}, process.execPath);
-  const ended = result(server);
+  const { child: server, ended } = begin([...recordModules(file), bin, ...args], {}, process.execPath);
   await outputMatching(server, /Data[^\n]*\n/);
   server.kill('SIGTERM');
   await ended;

@@ -1,15 +1,16 @@
 import { appendFile, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { publicTestKey } from '@gen3d/sdk';
 import { beforeAll, expect, test, vi } from 'vitest';
-import { discPng, outputMatching, result, testFolder } from './run.js';
+import { discPng, outputMatching, testFolder } from './run.js';
 
-const { gen3d, path, serve, start } = testFolder();
+const { begin, gen3d, path, serve } = testFolder();
 let server: Awaited<ReturnType<typeof serve>>;
 beforeAll(async () => {
   // Without a runner, jobs stay PENDING, except those of the test key, which finish immediately.
   server = await serve('--workers', '0');
 });
 const testKey = { GEN3D_API_KEY: publicTestKey };
+const watch = (folder: string, env = {}) => begin(['watch', folder], env);
 const isModel = (file: string) =>
   vi.waitUntil(
     () =>
@@ -29,14 +30,12 @@ test('existing and new photos become models, and other files are ignored', async
   await writeFile(path('inbox', 'notes.txt'), 'not a photo');
   await writeFile(path('inbox', '.hidden.png'), discPng(91));
   await writeFile(path('inbox', 'inside', 'deep.png'), discPng(92));
-  const child = start(['watch', 'inbox'], testKey);
-  const ended = result(child);
+  const { child, stop } = watch('inbox', testKey);
   await outputMatching(child, /Watching inbox \(Ctrl-C to stop\)/);
   await isModel(path('inbox', 'existing.glb'));
   await writeFile(path('inbox', 'new.PNG'), discPng(93));
   await isModel(path('inbox', 'new.glb'));
-  child.kill('SIGINT');
-  const { code, stdout, stderr } = await ended;
+  const { code, stdout, stderr } = await stop();
   expect(code).toBe(0);
   expect(stdout.trimEnd().split('\n').sort()).toEqual(['inbox/existing.glb', 'inbox/new.glb']);
   expect(stderr).toMatch(/✔ existing\.png {2}\d+ kB, .* s\n/);
@@ -53,18 +52,15 @@ test('the model of an earlier job is named as such', async () => {
     [true, /This photo had a job: its model was made on \d{4}-\d\d-\d\d.*`.* delete \w+`/],
   ] as const) {
     if (isAgain) await rm(model);
-    const child = start(['watch', 'again'], testKey);
-    const ended = result(child);
+    const { child, stop } = watch('again', testKey);
     await outputMatching(child, line);
-    child.kill('SIGINT');
-    await ended;
+    await stop();
   }
 });
 
 test('a photo of a side waits for its front, and a message says how to use it alone', async () => {
   await mkdir(path('sides'));
-  const child = start(['watch', 'sides']);
-  const ended = result(child);
+  const { child, stop } = watch('sides');
   const named = outputMatching(
     child,
     /pot\.back\.png {2}its front, such as pot\.png, is missing\. .*: gen3d create sides\/pot\.back\.png --wait/,
@@ -76,8 +72,7 @@ test('a photo of a side waits for its front, and a message says how to use it al
   await writeFile(path('sides', 'pot.png'), discPng(82));
   await created;
   expect(await jobs()).toMatchObject([{ views: ['back'] }]);
-  child.kill('SIGINT');
-  expect((await ended).stderr.match(/ {2}job/g)).toHaveLength(1);
+  expect((await stop()).stderr.match(/ {2}job/g)).toHaveLength(1);
   const [{ task_id }] = await jobs();
   await gen3d(['cancel', task_id]);
   await gen3d(['delete', task_id]);
@@ -86,23 +81,20 @@ test('a photo of a side waits for its front, and a message says how to use it al
 test('a side that arrives late is used once the model is deleted, and the line of the model names it', async () => {
   await mkdir(path('late'));
   await writeFile(path('late', 'pot.png'), discPng(85));
-  const child = start(['watch', 'late'], testKey);
-  const ended = result(child);
+  const { child, stop } = watch('late', testKey);
   await isModel(path('late', 'pot.glb'));
   await writeFile(path('late', 'pot.left.png'), discPng(86));
   const again = outputMatching(child, /✔ pot\.png \(left\)/);
   await rm(path('late', 'pot.glb'));
   await again;
-  child.kill('SIGINT');
-  const { stderr } = await ended;
+  const { stderr } = await stop();
   expect(stderr).toMatch(/✔ pot\.png {2}/);
   expect(new Set(stderr.match(/job \w+/g)).size).toBe(2);
 });
 
 test('a photo that is written in pieces is sent when it is complete', async () => {
   await mkdir(path('slow'));
-  const child = start(['watch', 'slow'], testKey);
-  const ended = result(child);
+  const { child, stop } = watch('slow', testKey);
   await outputMatching(child, /Watching/);
   // Uncompressed, but below the limit of the public test key.
   const photo = discPng(200, 80, 0);
@@ -112,8 +104,7 @@ test('a photo that is written in pieces is sent when it is complete', async () =
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
   await isModel(path('slow', 'cup.glb'));
-  child.kill('SIGINT');
-  const { stderr } = await ended;
+  const { stderr } = await stop();
   expect(stderr.match(/cup\.png {2}job/g)).toHaveLength(1);
   expect(stderr).not.toContain('✖');
 });
@@ -122,11 +113,9 @@ test('a restart creates no second job for a photo', async () => {
   await mkdir(path('twice'));
   await writeFile(path('twice', 'cup.png'), discPng(94));
   for (const _ of ['first', 'second']) {
-    const child = start(['watch', 'twice']);
-    const ended = result(child);
+    const { child, stop } = watch('twice');
     await outputMatching(child, /cup\.png {2}job/);
-    child.kill('SIGINT');
-    expect(await ended).toMatchObject({
+    expect(await stop()).toMatchObject({
       code: 0,
       stdout: '',
       stderr: expect.stringContaining('1 photo unfinished. Run the same command to get the models\n'),
@@ -136,8 +125,7 @@ test('a restart creates no second job for a photo', async () => {
 });
 
 test('a canceled job is reported once, and retried when the file changes', async () => {
-  const child = start(['watch', 'twice']);
-  const ended = result(child);
+  const { child, stop } = watch('twice');
   await outputMatching(child, /cup\.png {2}job/);
   const [{ task_id }] = await jobs();
   // The output may appear before the call that causes it returns.
@@ -148,27 +136,23 @@ test('a canceled job is reported once, and retried when the file changes', async
   await writeFile(path('twice', 'cup.png'), discPng(95));
   await retried;
   expect(await jobs()).toHaveLength(2);
-  child.kill('SIGTERM');
-  expect((await ended).code).toBe(0);
+  expect((await stop('SIGTERM')).code).toBe(0);
 });
 
 test('a second photo for the same model is rejected', async () => {
   await mkdir(path('pair'));
   await writeFile(path('pair', 'cup.png'), discPng());
   await writeFile(path('pair', 'cup.jpeg'), discPng());
-  const child = start(['watch', 'pair'], testKey);
-  const ended = result(child);
+  const { child, stop } = watch('pair', testKey);
   await outputMatching(child, /✖ cup\.(png|jpeg) {2}would become cup\.glb, like cup\.(png|jpeg)\. Rename one of them/);
   await isModel(path('pair', 'cup.glb'));
-  child.kill('SIGINT');
-  expect((await ended).stdout).toBe('pair/cup.glb\n');
+  expect((await stop()).stdout).toBe('pair/cup.glb\n');
 });
 
 test('watch waits for a server that is temporarily unavailable', async () => {
   await mkdir(path('waiting'));
   const { port } = new URL(server.url);
-  const child = start(['watch', 'waiting'], testKey);
-  const ended = result(child);
+  const { child, stop } = watch('waiting', testKey);
   await outputMatching(child, /Watching/);
   server.child.kill('SIGTERM');
   await server.ended;
@@ -180,19 +164,16 @@ test('watch waits for a server that is temporarily unavailable', async () => {
   const made = outputMatching(child, /✔ cup\.png \(left\)/);
   server = await serve('--workers', '0', '--port', port);
   await made;
-  child.kill('SIGINT');
-  expect(await ended).toMatchObject({ code: 0, stdout: 'waiting/cup.glb\n' });
+  expect(await stop()).toMatchObject({ code: 0, stdout: 'waiting/cup.glb\n' });
 });
 
 test('a photo that has its model when watch stops does not count as unfinished', async () => {
   await mkdir(path('complete'));
   await writeFile(path('complete', 'cup.png'), discPng(96));
-  const child = start(['watch', 'complete']);
-  const ended = result(child);
+  const { child, stop } = watch('complete');
   await outputMatching(child, /cup\.png {2}job/);
   await writeFile(path('complete', 'cup.glb'), 'from elsewhere');
-  child.kill('SIGINT');
-  const { code, stderr } = await ended;
+  const { code, stderr } = await stop();
   expect(code).toBe(0);
   expect(stderr).not.toContain('unfinished');
 });
@@ -202,8 +183,7 @@ test.each([
   ['replaced', () => mkdir(path('gone'))],
 ])('when the folder is %s, the command ends with a message', async (_, replace) => {
   await mkdir(path('gone'));
-  const child = start(['watch', 'gone'], testKey);
-  const ended = result(child);
+  const { child, ended } = watch('gone', testKey);
   await outputMatching(child, /Watching gone/);
   await rename(path('gone'), path('elsewhere'));
   await replace();

@@ -4,9 +4,9 @@ import type { RequestListener } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { expressWebhookHandler, type WebhookEvent } from '@gen3d/sdk';
 import { beforeAll, expect, test } from 'vitest';
-import { discPng, outputMatching, result, site, testFolder } from './run.js';
+import { discPng, outputMatching, site, testFolder } from './run.js';
 
-const { gen3d, path, serve, start } = testFolder();
+const { begin, gen3d, path, serve } = testFolder();
 
 beforeAll(async () => {
   await writeFile(path('cup.png'), discPng());
@@ -18,10 +18,9 @@ const receiver = async (listener: RequestListener) => `${(await site(listener)).
 
 /** Starts `webhook listen --forward-to`. Resolves with the printed secret. */
 async function listen(url: string, ...args: string[]) {
-  const child = start(['webhook', 'listen', '--forward-to', url, ...args]);
-  const ended = result(child);
+  const { child, stop } = begin(['webhook', 'listen', '--forward-to', url, ...args]);
   const [, secret = ''] = /Signing secret: (\S+)/.exec(await outputMatching(child, /Signing secret: .*\n/)) ?? [];
-  return { child, ended, secret };
+  return { child, stop, secret };
 }
 
 const createAndCancel = async () => {
@@ -34,7 +33,7 @@ test('a receiver on this machine gets signed events without an endpoint', async 
   const received: WebhookEvent[] = [];
   let handle: RequestListener = () => {};
   const url = await receiver((request, response) => handle(request, response));
-  const { child, ended, secret } = await listen(url);
+  const { child, stop, secret } = await listen(url);
   expect(secret).toMatch(/^whsec_[\w-]{40}$/);
   const onEvent = (event: WebhookEvent) => {
     received.push(event);
@@ -46,8 +45,7 @@ test('a receiver on this machine gets signed events without an endpoint', async 
   const canceled = outputMatching(child, /CANCELED \d+ % +✔ 204 in \d+ ms/);
   const job = await createAndCancel();
   await canceled;
-  child.kill('SIGINT');
-  const { code, stdout, stderr } = await ended;
+  const { code, stdout, stderr } = await stop();
   expect(code).toBe(0);
   expect(stdout).toMatch(/PENDING 0 % +✖ 500 in \d+ ms: my database is down\n/);
   expect(stderr).toMatch(new RegExp(`Forwarding events to ${url} \\(Ctrl-C to stop\\)`));
@@ -60,14 +58,14 @@ test('with GEN3D_WEBHOOK_SECRET=NEW,OLD, events are signed with the new secret',
   const url = await receiver(
     (request, response) => void verify(request, response, () => response.writeHead(500).end()),
   );
-  const child = start(['webhook', 'listen', '--forward-to', url], { GEN3D_WEBHOOK_SECRET: 'whsec_new,whsec_old' });
-  const ended = result(child);
+  const { child, stop } = begin(['webhook', 'listen', '--forward-to', url], {
+    GEN3D_WEBHOOK_SECRET: 'whsec_new,whsec_old',
+  });
   await outputMatching(child, /Signing secret: whsec_new\n/);
   const accepted = outputMatching(child, /CANCELED \d+ % +✔ 204/);
   await createAndCancel();
   await accepted;
-  child.kill('SIGINT');
-  expect((await ended).code).toBe(0);
+  expect((await stop()).code).toBe(0);
 });
 
 test('an event that the receiver does not accept is posted once, and printed with the reason', async () => {
@@ -79,12 +77,11 @@ test('an event that the receiver does not accept is posted once, and printed wit
     else request.socket.end('HTTP/1.1 500 Error\r\nContent-Length: 4\r\n\r\nfull');
   });
   const { port } = new URL(url);
-  const { child, ended } = await listen(`127.0.0.1:${port}/hook`, '--json', '--secret', 'whsec_mine');
+  const { child, stop } = await listen(`127.0.0.1:${port}/hook`, '--json', '--secret', 'whsec_mine');
   const failed = outputMatching(child, /CANCELED \d+ % +✖ (other side closed|socket hang up|.*ECONNRESET)/);
   await createAndCancel();
   await failed;
-  child.kill('SIGINT');
-  const { code, stdout, stderr } = await ended;
+  const { code, stdout, stderr } = await stop();
   expect(code).toBe(0);
   expect(stderr).toMatch(/PENDING 0 % +✖ 500 in \d+ ms: full\n/);
   const printed = stdout
@@ -100,9 +97,8 @@ test('the secret stays the same the next time', async () => {
   const url = await receiver((_, response) => response.end());
   const secrets = [];
   for (let i = 0; i < 2; i += 1) {
-    const { child, ended, secret } = await listen(url);
-    child.kill('SIGINT');
-    await ended;
+    const { stop, secret } = await listen(url);
+    await stop();
     secrets.push(secret);
   }
   expect(secrets[0]).toBe(secrets[1]);

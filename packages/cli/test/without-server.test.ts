@@ -10,7 +10,7 @@ import { freePort } from '../../server/test/free-port.js';
 import { isServerStarting } from '../src/connection/profile.js';
 import { bin, discPng, outputMatching, result, site, testFolder } from './run.js';
 
-const { gen3d, path, start } = testFolder();
+const { begin, gen3d, path } = testFolder();
 
 // A privileged port, on which no process listens.
 const noServer = { GEN3D_BASE_URL: 'http://127.0.0.1:1' };
@@ -86,8 +86,7 @@ test('a command waits for a server that is starting, and uses the key that the s
   await mkdir(path('starting'));
   await writeProfile({ current: url, starting: process.pid, startingSince: Date.now(), servers: {} });
 
-  const child = start(['balance', '--json'], { GEN3D_CONFIG_DIR: path('starting') });
-  const ended = result(child);
+  const { child, ended } = begin(['balance', '--json'], { GEN3D_CONFIG_DIR: path('starting') });
   await outputMatching(
     child,
     /is starting on this machine \(process \d+\)\. Waiting .* until it listens\. Ctrl-C ends/,
@@ -105,8 +104,7 @@ test('a command that waits for a starting server reports when the server has end
   await mkdir(path('ending'));
   const profile = { starting: starting.pid, startingSince: Date.now(), servers: {} };
   await writeFile(path('ending', 'profile.json'), JSON.stringify(profile));
-  const child = start(['list'], { ...noServer, GEN3D_CONFIG_DIR: path('ending') });
-  const ended = result(child);
+  const { child, ended } = begin(['list'], { ...noServer, GEN3D_CONFIG_DIR: path('ending') });
   await outputMatching(child, /A gen3d server is starting on this machine/);
   starting.kill('SIGKILL');
   expect(await ended).toMatchObject({
@@ -147,11 +145,9 @@ test('create waits for a server that is started at the same moment, and other co
 
 test('Ctrl-C while a command waits for a server that does not respond exits with 130', { tags: 'slow' }, async () => {
   const silent = await site();
-  const child = start(['list'], silent.env);
-  const ended = result(child);
+  const { stop } = begin(['list'], silent.env);
   await once(silent.server, 'request');
-  child.kill('SIGINT');
-  const { code, stderr } = await ended;
+  const { code, stderr } = await stop();
   expect({ code, stderr }).toEqual({ code: 130, stderr: 'Interrupted.\n' });
 });
 
@@ -220,8 +216,7 @@ test('webhook listen reports an unreachable server, but not a single cut connect
     requests.push(response.writeHead(200, { 'content-type': 'text/event-stream' }));
     response.write(': connected\n\n');
   });
-  const child = start(['webhook', 'listen', '--forward-to', 'http://127.0.0.1:1/hook'], env);
-  const ended = result(child);
+  const { child, stop } = begin(['webhook', 'listen', '--forward-to', 'http://127.0.0.1:1/hook'], env);
   await expect.poll(() => requests.length, { timeout: 20_000 }).toBe(1);
   requests[0]!.destroy();
   await expect.poll(() => requests.length, { timeout: 20_000 }).toBe(2);
@@ -229,8 +224,7 @@ test('webhook listen reports an unreachable server, but not a single cut connect
   server.close();
   server.closeAllConnections();
   await reported;
-  child.kill('SIGINT');
-  const { code, stderr } = await ended;
+  const { code, stderr } = await stop();
   expect(code).toBe(0);
   expect(stderr.match(/Retrying/g)).toHaveLength(1);
 });
@@ -255,126 +249,86 @@ describe('invalid input exits with 2 and a message, without a request:', () => {
   });
   afterAll(() => expect(existsSync(path('typo'))).toBe(false));
 
-  test.each<[string, string[], RegExp]>([
-    ['a missing photo', ['create', 'cupp.png'], /cupp\.png does not exist/],
-    ['a folder', ['create', '.'], /is not a file\. Pass the photos in it/],
-    ['a device', ['create', '/dev/null'], /is not a file\. To read a photo from a pipe, pass - for stdin/],
+  test.each<[string, string, RegExp]>([
+    ['a missing photo', 'create cupp.png', /cupp\.png does not exist/],
+    ['a folder', 'create .', /is not a file\. Pass the photos in it/],
+    ['a device', 'create /dev/null', /is not a file\. To read a photo from a pipe, pass - for stdin/],
     [
       'a file that is not an image',
-      ['create', 'notes.txt'],
+      'create notes.txt',
       /notes\.txt is not a recognized image\. Send a JPEG, PNG, WebP, HEIC, AVIF, GIF or TIFF/,
     ],
     [
       'a Git LFS pointer',
-      ['create', 'pointer.jpg'],
+      'create pointer.jpg',
       /pointer\.jpg is a Git LFS pointer instead of the image \(run `git lfs/,
     ],
-    ['an existing model', ['create', 'bowl.png', '--wait'], /bowl\.glb already exists.*--force/],
-    ['a size without a unit', ['create', 'cup.png', '--wait', '--size', '80'], /^error: --size: "80" has no unit/],
-    [
-      'two sizes',
-      ['create', 'cup.png', '--wait', '--size', '8cm', '--width', '8cm'],
-      /^error: Use only one of --size, --height/,
-    ],
-    ['a size without --wait', ['create', 'cup.png', '--size', '8cm'], /^error: --size 8cm requires --wait/],
-    ['a budget without --wait', ['create', 'cup.png', '--triangles', '99'], /^error: --triangles 99 requires --wait/],
-    ['-o without --wait', ['create', 'cup.png', '-o', 'x.glb'], /-o and --force require --wait/],
-    ['an empty -o', ['create', 'cup.png', '--wait', '-o', ''], /^error: -o is empty/],
+    ['an existing model', 'create bowl.png --wait', /bowl\.glb already exists.*--force/],
+    ['a size without a unit', 'create cup.png --wait --size 80', /^error: --size: "80" has no unit/],
+    ['two sizes', 'create cup.png --wait --size 8cm --width 8cm', /^error: Use only one of --size, --height/],
+    ['a size without --wait', 'create cup.png --size 8cm', /^error: --size 8cm requires --wait/],
+    ['a budget without --wait', 'create cup.png --triangles 99', /^error: --triangles 99 requires --wait/],
+    ['-o without --wait', 'create cup.png -o x.glb', /-o and --force require --wait/],
+    ['an empty -o', 'create cup.png --wait -o ', /^error: -o is empty/],
     [
       'a missing output folder',
-      ['create', 'cup.png', '--wait', '-o', 'no/x.glb'],
+      'create cup.png --wait -o no/x.glb',
       /The folder no does not exist\. Create it first, or choose/,
     ],
     [
       'a model in place of its photo',
-      ['create', 'mug', '--wait', '--force', '-o', 'mug'],
+      'create mug --wait --force -o mug',
       /mug is the input itself\. Choose another path/,
     ],
-    ['a model in place of a folder', ['create', 'folder.png', '--wait', '--force'], /folder\.glb is a folder/],
-    ['one file for two models', ['create', 'cup.png', 'bowl.png', '--wait', '-o', 'notes.txt'], /notes\.txt is a file/],
+    ['a model in place of a folder', 'create folder.png --wait --force', /folder\.glb is a folder/],
+    ['one file for two models', 'create cup.png bowl.png --wait -o notes.txt', /notes\.txt is a file/],
     [
       'a file name instead of a folder for two models',
-      ['create', 'cup.png', 'bowl.png', '--wait', '-o', 'one.glb'],
+      'create cup.png bowl.png --wait -o one.glb',
       /one\.glb is the name of one file.*Pass a folder with -o, such as one\n/,
     ],
     [
       'a format that gen3d cannot write',
-      ['create', 'cup.png', '--wait', '-o', 'x.fbx'],
+      'create cup.png --wait -o x.fbx',
       /Cannot write x\.fbx\. Use the extension \.glb/,
     ],
-    ['two models on stdout', ['create', 'cup.png', 'bowl.png', '--wait', '-o', '-'], /one model to stdout, not 2/],
-    [
-      'a model and JSON on stdout',
-      ['create', 'cup.png', '--wait', '-o', '-', '--json'],
-      /cannot be combined with --json/,
-    ],
-    [
-      'a conversion to no format',
-      ['convert', 'bowl.glb', 'cup'],
-      /Cannot write cup\. Use the extension \.glb, \.obj, \.stl/,
-    ],
-    ['a conversion to nothing', ['convert', 'bowl.glb'], /Pass the file to write, such as model\.stl, or --to with/],
-    ['a conversion to two files', ['convert', 'bowl.glb', 'a.stl', '-o', 'b.stl'], /both a\.stl and b\.stl/],
-    [
-      'STL on stdout',
-      ['convert', 'bowl.glb', '--to', 'stl', '-o', '-'],
-      /Standard output gets a GLB, so --to stl does not/,
-    ],
-    [
-      'two formats',
-      ['convert', 'bowl.glb', '--to', 'stl', '-o', 'b.obj'],
-      /b\.obj is a file of another format, so --to stl/,
-    ],
-    ['a copy of no GLB', ['convert', 'bowl.glb', 'copy.glb'], /bowl\.glb to copy\.glb\. The file is not a GLB/],
-    ['a conversion to an unknown format', ['convert', 'bowl.glb', '--to', 'fbx'], /Allowed choices/],
-    ['a conversion onto its source', ['convert', 'bowl.obj', 'bowl.obj', '--force'], /bowl\.obj is the input itself/],
-    [
-      'a conversion onto the target of a link',
-      ['convert', 'link.glb', 'bowl.glb', '-f'],
-      /bowl\.glb is the input itself/,
-    ],
-    ['a conversion to stdout and JSON', ['convert', 'bowl.glb', '-', '--json'], /cannot be combined with --json/],
+    ['two models on stdout', 'create cup.png bowl.png --wait -o -', /one model to stdout, not 2/],
+    ['a model and JSON on stdout', 'create cup.png --wait -o - --json', /cannot be combined with --json/],
+    ['a conversion to no format', 'convert bowl.glb cup', /Cannot write cup\. Use the extension \.glb, \.obj, \.stl/],
+    ['a conversion to nothing', 'convert bowl.glb', /Pass the file to write, such as model\.stl, or --to with/],
+    ['a conversion to two files', 'convert bowl.glb a.stl -o b.stl', /both a\.stl and b\.stl/],
+    ['STL on stdout', 'convert bowl.glb --to stl -o -', /Standard output gets a GLB, so --to stl does not/],
+    ['two formats', 'convert bowl.glb --to stl -o b.obj', /b\.obj is a file of another format, so --to stl/],
+    ['a copy of no GLB', 'convert bowl.glb copy.glb', /bowl\.glb to copy\.glb\. The file is not a GLB/],
+    ['a conversion to an unknown format', 'convert bowl.glb --to fbx', /Allowed choices/],
+    ['a conversion onto its source', 'convert bowl.obj bowl.obj --force', /bowl\.obj is the input itself/],
+    ['a conversion onto the target of a link', 'convert link.glb bowl.glb -f', /bowl\.glb is the input itself/],
+    ['a conversion to stdout and JSON', 'convert bowl.glb - --json', /cannot be combined with --json/],
     [
       'a budget for a thumbnail',
-      ['download', '01J9ZC3W', '--thumbnail', '--triangles', '500'],
+      'download 01J9ZC3W --thumbnail --triangles 500',
       /A thumbnail is an image, so --triangles 500 does not apply to it/,
     ],
-    ['stdin twice', ['create', '-', '-'], /only once/],
-    ['an unknown status', ['list', '--status', 'DONE'], /Allowed choices are PENDING/],
-    ['a page of 101', ['list', '--limit', '101'], /from 1 to 100/],
+    ['stdin twice', 'create - -', /only once/],
+    ['a page of 101', 'list --limit 101', /from 1 to 100/],
     [
       'a base URL without http',
-      ['list', '--base-url', 'gpu-box:8787'],
+      'list --base-url gpu-box:8787',
       /The base URL "gpu-box:8787" is invalid\..* \(--base-url or GEN3D_BASE_URL\)\n$/,
     ],
-    ['a URL without a host', ['create', 'http://'], /^error: http:\/\/ is not a valid URL\. Pass the path of a photo/],
-    ['a command with a typo', ['craete', 'cup.png'], /Did you mean create\?/],
-    [
-      'a bundle before its download',
-      ['models', 'use', 'triposr'],
-      /First download TripoSR with `gen3d models pull triposr`/,
-    ],
+    ['a URL without a host', 'create http://', /^error: http:\/\/ is not a valid URL\. Pass the path of a photo/],
+    ['a bundle before its download', 'models use triposr', /First download TripoSR with `gen3d models pull triposr`/],
     [
       'a new key in a folder without data',
-      ['login', '--new-key', '--data-dir', 'typo'],
+      'login --new-key --data-dir typo',
       /^error: No installation found in .*typo\. Start one with `gen3d serve`/,
     ],
-    ['an option with a typo', ['create', '--wiat', 'cup.png'], /Did you mean --wait\?/],
-    ['an unknown shell', ['completion', 'tcsh'], /Allowed choices are bash, zsh, fish/],
-    [
-      'no photo',
-      ['create'],
-      /missing required argument 'image'\nFor help, run `gen3d --help` or `gen3d COMMAND --help`\./,
-    ],
-    ['no name', ['admin', 'account', 'create'], /missing required argument 'name'\nFor help, run/],
-    ['no command', [], /Usage: gen3d/],
-    [
-      'a port out of range',
-      ['serve', '--port', '70000'],
-      /--port \(GEN3D_PORT; .*\) must be a whole number from 0 to 65535/,
-    ],
-    ['an empty path', ['create', ''], /path of a photo is empty/],
-  ])('%s', async (_, args, message) => {
+    ['an option with a typo', 'create --wiat cup.png', /Did you mean --wait\?/],
+    ['no name', 'admin account create', /missing required argument 'name'\nFor help, run `gen3d/],
+    ['no command', '', /Usage: gen3d/],
+    ['an empty path', 'create ', /path of a photo is empty/],
+  ])('%s', async (_, command, message) => {
+    const args = command ? command.split(' ') : [];
     const { code, stdout, stderr } = await gen3d(args, args.includes('--base-url') ? {} : { env: withKey });
     expect(stderr).toMatch(message);
     expect(stdout).toBe('');
@@ -418,11 +372,9 @@ describe('Ctrl-C while a photo is being sent', { tags: 'slow' }, () => {
     let receive = () => {};
     const received = new Promise<void>((resolve) => (receive = resolve));
     const { env } = await site((request, response) => (request.method === 'POST' ? receive() : void response.end()));
-    const child = start(args, env);
-    const ended = result(child);
+    const { stop } = begin(args, env);
     await received;
-    child.kill('SIGINT');
-    const { code, stdout, stderr } = await ended;
+    const { code, stdout, stderr } = await stop();
     expect(stderr).toMatch(
       /Interrupted\. The server has not confirmed a job for cup\.png\. If there is one, `gen3d list` shows it\n$/,
     );

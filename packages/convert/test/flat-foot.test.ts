@@ -1,17 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { sphere } from '../../engine/src/render/shapes.fixture.js';
+import { enclosedVolume } from '../../engine/src/surface/topology.fixture.js';
 import { cutFlatFoot } from '../src/flat-foot.js';
 import type { ModelPart } from '../src/index.js';
 import { openEdges, weld } from '../src/weld.js';
-
-const part = (positions: readonly number[], indices: readonly number[]): ModelPart => ({
-  positions: Float32Array.from(positions),
-  indices: Uint32Array.from(indices),
-  normals: undefined,
-  uvs: undefined,
-  colors: undefined,
-  material: undefined,
-});
+import { part } from './part.js';
 
 type Point = readonly [radius: number, height: number];
 
@@ -38,16 +31,7 @@ const bottomOf = (parts: readonly ModelPart[]) => weld(parts).min[1];
 /** Positive if the surface is not inside out. */
 function volumeOf(parts: readonly ModelPart[]): number {
   const { positions, triangles } = weld(parts);
-  let volume = 0;
-  for (let at = 0; at < triangles.length; at += 3) {
-    const [a, b, c] = [0, 1, 2].map((corner) =>
-      positions.slice(3 * triangles[at + corner]!, 3 * triangles[at + corner]! + 3),
-    );
-    const [bx, by, bz] = b as [number, number, number];
-    const [cx, cy, cz] = c as [number, number, number];
-    volume += (a![0]! * (by * cz - bz * cy) + a![1]! * (bz * cx - bx * cz) + a![2]! * (bx * cy - by * cx)) / 6;
-  }
-  return volume;
+  return enclosedVolume({ positions: Float32Array.from(positions), indices: triangles });
 }
 
 describe('a flat foot', () => {

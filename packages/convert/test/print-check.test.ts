@@ -2,15 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { sphere } from '../../engine/src/render/shapes.fixture.js';
 import type { ModelPart } from '../src/index.js';
 import { checkPrint, describePrint } from '../src/print-check.js';
-
-const part = (positions: readonly number[], indices: readonly number[]): ModelPart => ({
-  positions: Float32Array.from(positions),
-  indices: Uint32Array.from(indices),
-  normals: undefined,
-  uvs: undefined,
-  colors: undefined,
-  material: undefined,
-});
+import { part } from './part.js';
 
 type Vector = readonly [number, number, number];
 const quads = [

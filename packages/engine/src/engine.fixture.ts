@@ -105,27 +105,9 @@ export function describeEngine(bundle: string, settings: GenerateOptions): void 
       expect(yellow).toBeGreaterThan(20);
     });
 
-    test('makes a thumbnail of 512 x 512 pixels', async () => {
-      const { format, width, height } = await sharp(generated.thumbnail).metadata();
-      expect({ format, width, height }).toEqual({ format: 'jpeg', width: 512, height: 512 });
-    });
-
     test('reports increasing progress, up to 1', () => {
       expect(progress).toEqual([...progress].sort((a, b) => a - b));
       expect(progress.at(-1)).toBe(1);
-    });
-
-    test('stops between stages when it is aborted', async () => {
-      const abort = new AbortController();
-      const onProgress = () => abort.abort(new Error('enough'));
-      await expect(engine.generate(await vase(), { onProgress, signal: abort.signal })).rejects.toThrow('enough');
-    });
-
-    test('fails with no_foreground for an image without a visible pixel', async () => {
-      const empty = await sharp({ create: { width: 300, height: 300, channels: 4, background: '#0000' } })
-        .png()
-        .toBuffer();
-      await expect(engine.generate(empty)).rejects.toMatchObject({ code: 'no_foreground' });
     });
   });
 }

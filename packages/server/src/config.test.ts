@@ -131,7 +131,11 @@ describe('settings', () => {
   });
 
   test.each([
-    ['port', '70000', 'must be a whole number from 0 to 65535, but is "70000"'],
+    [
+      'port',
+      '70000',
+      '--port (GEN3D_PORT; port in a config file) must be a whole number from 0 to 65535, but is "70000"',
+    ],
     ['device', 'abacus', 'must be one of auto, cpu, webgpu, cuda, coreml, dml, but is "abacus"'],
     ['rates', { g6e: -1 }, 'such as {"g6e":0.002}, but is "{"g6e":-1}"'],
     ['host', 5, 'received number, but is "5"'],

@@ -14,11 +14,7 @@ import { openAdmin } from '../src/index.js';
 import { adminOf, createJob, databaseOf, imageJob, newInstallation, onPostgres, startServer, until } from './kit.js';
 import { openDatabase } from './open-database.js';
 
-async function newAdmin() {
-  const admin = await openAdmin(loadConfig({ ...(await newInstallation()) }, {}));
-  onTestFinished(() => admin.close());
-  return admin;
-}
+const newAdmin = async () => adminOf({ config: loadConfig({ ...(await newInstallation()) }, {}) });
 
 const nobody = '01ARZ3NDEKTSV4RRFFQ69G5FAV';
 
@@ -37,7 +33,8 @@ test('a credit with an idempotency key is given once per account', async () => {
 test('accounts are created, listed and credited to the millionth of a dollar', async () => {
   const admin = await newAdmin();
   const empty = await admin.createAccount('empty', 0);
-  const rich = await admin.createAccount('rich', 0.1);
+  const rich = await admin.createAccount('rich\u001B]0;pwned\u0007', 0.1);
+  expect(rich.name).toBe('rich ]0;pwned');
   expect(empty).toEqual({ account_id: expect.stringMatching(/^[0-9A-Z]{26}$/), name: 'empty', balance_usd: 0 });
   expect(await admin.creditAccount(rich.account_id, 0.2)).toMatchObject({ balance_usd: 0.3 });
   expect(await admin.creditAccount(rich.account_id, -0.3)).toMatchObject({ balance_usd: 0 });
@@ -46,11 +43,8 @@ test('accounts are created, listed and credited to the millionth of a dollar', a
 
 test('without a balance, a new account can create jobs where they cost nothing, and has nothing elsewhere', async () => {
   const installation = await newInstallation();
-  const open = async (rates?: object) => {
-    const admin = await openAdmin(loadConfig({}, {}, { ...installation, ...(rates && { rates, instance: 'g6e' }) }));
-    onTestFinished(() => admin.close());
-    return admin;
-  };
+  const open = (rates?: object) =>
+    adminOf({ config: loadConfig({}, {}, { ...installation, ...(rates && { rates, instance: 'g6e' }) }) });
   const free = await open();
   expect([await free.isFree(), await free.createAccount('ann')]).toMatchObject([true, { balance_usd: 10 }]);
   expect(await free.createAccount('bob', 0)).toMatchObject({ balance_usd: 0 });
@@ -82,15 +76,6 @@ test('a key is shown only when it is created', async () => {
       revoked_at: expect.any(String),
     },
   ]);
-});
-
-test('names have no control characters', async () => {
-  const admin = await newAdmin();
-  const { account_id, name } = await admin.createAccount('shop\u001B]0;pwned\u0007');
-  expect(name).toBe('shop ]0;pwned');
-  await admin.createKey(account_id, '\u001B[31mred');
-  expect((await admin.listKeys())[0]?.name).toBe('[31mred');
-  await expect(admin.createAccount('\u0007')).rejects.toThrow('The name must not be empty');
 });
 
 test('an account may be given by its name, and an id by a prefix, if they are unique', async () => {
@@ -146,10 +131,9 @@ test('a waiting job can be canceled while the server runs', async () => {
   const server = await startServer();
   const created = await server.call('POST', '/v1/jobs', imageJob('https://example.com/a.jpg'));
   const { job_id } = CreateJobResponse.parse(created.body);
-  const admin = await openAdmin(server.config);
+  const admin = await adminOf(server);
   await admin.cancelJob(job_id);
   await expect(admin.cancelJob(job_id)).rejects.toMatchObject({ name: 'AdminError' });
-  await admin.close();
   const { headers, body } = await server.call('GET', `/v1/jobs/${job_id}`);
   expect(body).toMatchObject({ status: 'CANCELED', finished_at: expect.any(String), error: null });
   expect(headers.get('retry-after')).toBeNull();
@@ -216,8 +200,7 @@ test('servers refuse nothing while the server key is rotated, and nothing that m
 
 test('rotations at the same time all count', async () => {
   const { config } = await startServer();
-  const admin = await openAdmin(config);
-  onTestFinished(() => admin.close());
+  const admin = await adminOf({ config });
   await Promise.all([1, 2, 3].map(() => admin.rotateServerKey()));
   const db = databaseOf({ config });
   expect(await edges.serverKeys(db, dataDirOf(config).serverKey, undefined).read()).toHaveLength(4);

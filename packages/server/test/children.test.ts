@@ -1,9 +1,9 @@
 // Children decode and compute what users send, so they must not have what an image or a photo could steal.
 // @module-tag slow
 import { readdir, readFile, readlink } from 'node:fs/promises';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { ballPhoto } from './ball-photo.js';
-import { childrenOf, spawnServer } from './faults/server-process.js';
+import { childrenOf, running, spawnServer } from './faults/server-process.js';
 import { createJob, finishedJob, imageJob, newInstallation } from './kit.js';
 
 const secret = 'b0'.repeat(32);
@@ -34,9 +34,7 @@ test.runIf(process.platform === 'linux')(
   'children have no credential, no open database and no connection',
   async () => {
     const installation = await newInstallation();
-    const server = spawnServer({ ...installation, workers: 1 }, { ...secrets, TZ: 'Asia/Tokyo' });
-    onTestFinished(() => server.kill());
-    await server.ready;
+    const server = await running(spawnServer({ ...installation, workers: 1 }, { ...secrets, TZ: 'Asia/Tokyo' }));
     await finishedJob(server.call, await createJob(server.call, imageJob(ballPhoto())));
     const own = await openIn(server.pid!);
     expect(own).toContain('tcp');

@@ -14,7 +14,6 @@ import { sql } from 'kysely';
 import { pino } from 'pino';
 import { describe, expect, test } from 'vitest';
 import { version } from '../src/base/version.js';
-import type { Db } from '../src/data/db/database.js';
 import { currentTime } from '../src/data/db/time.js';
 import { announce } from '../src/data/runners/registry.js';
 import { recordTaskUpdated } from '../src/data/webhooks/events.js';
@@ -26,7 +25,7 @@ const { server, admin, newCaller } = sharedServer({ webhookPingDelay: 0, webhook
 
 const { ownOrigin, send, signIn, newOperator } = browsersOn(server, admin);
 
-const withDatabase = <T>(work: (db: Db) => Promise<T>) => work(databaseOf(server()));
+const database = () => databaseOf(server());
 
 describe('the pages', () => {
   const open = (path: string, accept = 'text/html,*/*;q=0.8') => fetch(server().url + path, { headers: { accept } });
@@ -175,13 +174,11 @@ describe('a session', () => {
 
   test('does not begin with a key that is revoked meanwhile', async () => {
     const { apiKey } = await newCaller();
-    const { signedIn, setCookie } = await withDatabase(async (db) => {
-      await sql`create trigger revoke_key after insert on dashboard_tokens
-        begin update api_keys set revoked_at = 1 where id = new.key_id; end`.execute(db);
-      const browser = await signIn({ api_key: apiKey });
-      await sql`drop trigger revoke_key`.execute(db);
-      return browser;
-    });
+    const db = database();
+    await sql`create trigger revoke_key after insert on dashboard_tokens
+      begin update api_keys set revoked_at = 1 where id = new.key_id; end`.execute(db);
+    const { signedIn, setCookie } = await signIn({ api_key: apiKey });
+    await sql`drop trigger revoke_key`.execute(db);
     expect(signedIn.status).toBe(403);
     expect(codeOf(signedIn)).toBe('sign_in_failed');
     expect(setCookie).toBe('');
@@ -190,13 +187,14 @@ describe('a session', () => {
   test('expires after seven days, and a link after an hour', async () => {
     const browser = await newOperator();
     const link = tokenOf(await admin().signInLink());
-    const tokens = await withDatabase((db) =>
-      db.selectFrom('dashboard_tokens').select(['kind', 'created_at', 'expires_at']).execute(),
-    );
+    const tokens = await database()
+      .selectFrom('dashboard_tokens')
+      .select(['kind', 'created_at', 'expires_at'])
+      .execute();
     for (const { kind, created_at, expires_at } of tokens) {
       expect((expires_at - created_at) / 3_600_000).toBe(kind === 'link' ? 1 : 7 * 24);
     }
-    await withDatabase((db) => db.updateTable('dashboard_tokens').set({ expires_at: 1 }).execute());
+    await database().updateTable('dashboard_tokens').set({ expires_at: 1 }).execute();
     expect((await browser.call('GET', '/operator/overview')).status).toBe(401);
     expect((await signIn({ link })).signedIn.status).toBe(403);
   });
@@ -204,7 +202,7 @@ describe('a session', () => {
   test('is stored as a hash', async () => {
     const { cookie } = await newOperator();
     const token = cookie?.split('=')[1] ?? '';
-    const rows = await withDatabase((db) => db.selectFrom('dashboard_tokens').selectAll().execute());
+    const rows = await database().selectFrom('dashboard_tokens').selectAll().execute();
     expect(rows.length).toBeGreaterThan(0);
     expect(JSON.stringify(rows)).not.toContain(token);
   });
@@ -292,23 +290,17 @@ describe('a member', () => {
     await caller.call('PUT', '/v1/webhook-endpoint', { url: 'https://neighbor.invalid/hook' });
     const jobId = await caller.create();
     const { key_id } = await admin().createKey(caller.accountId);
-    const eventId = await withDatabase(async (db) => {
-      const job = await db.selectFrom('jobs').selectAll().where('id', '=', jobId).executeTakeFirstOrThrow();
-      await recordTaskUpdated(db, job, Date.now());
-      const event = await db
-        .selectFrom('deliveries')
-        .select('event_id')
-        .where('account_id', '=', caller.accountId)
-        .orderBy('event_id', 'desc')
-        .executeTakeFirstOrThrow();
-      await db
-        .updateTable('deliveries')
-        .set({ state: 'dead', ended_at: 1 })
-        .where('event_id', '=', event.event_id)
-        .execute();
-      return event.event_id;
-    });
-    return { ...caller, jobId, keyId: key_id, eventId };
+    const db = database();
+    const job = await db.selectFrom('jobs').selectAll().where('id', '=', jobId).executeTakeFirstOrThrow();
+    await recordTaskUpdated(db, job, Date.now());
+    const { event_id } = await db
+      .selectFrom('deliveries')
+      .select('event_id')
+      .where('account_id', '=', caller.accountId)
+      .orderBy('event_id', 'desc')
+      .executeTakeFirstOrThrow();
+    await db.updateTable('deliveries').set({ state: 'dead', ended_at: 1 }).where('event_id', '=', event_id).execute();
+    return { ...caller, jobId, keyId: key_id, eventId: event_id };
   }
 
   test('gets 404 on every route when naming another account', async () => {
@@ -384,20 +376,14 @@ describe('jobs', () => {
     const { apiKey, create } = await newCaller();
     const id = await create();
     const stageTimes = { prepare: 12, matte: 1_300, encode: 240, store: 4 };
-    await withDatabase((db) =>
-      db
-        .updateTable('jobs')
-        .set({ stage_ms: JSON.stringify(stageTimes) })
-        .where('id', '=', id)
-        .execute(),
-    );
+    await database()
+      .updateTable('jobs')
+      .set({ stage_ms: JSON.stringify(stageTimes) })
+      .where('id', '=', id)
+      .execute();
     const { body } = await (await signIn({ api_key: apiKey })).call('GET', `/job-details/${id}`);
-    expect(JobDetails.parse(body).stages).toEqual([
-      { stage: 'prepare', ms: 12 },
-      { stage: 'matte', ms: 1_300 },
-      { stage: 'encode', ms: 240 },
-      { stage: 'store', ms: 4 },
-    ]);
+    const inOrder = Object.entries(stageTimes).map(([stage, ms]) => ({ stage, ms }));
+    expect(JobDetails.parse(body).stages).toEqual(inOrder);
     const fromApi = await server().call('GET', `/v1/jobs/${id}`, undefined, apiKey);
     expect(Object.keys(fromApi.body as object)).not.toContain('stages');
   });
@@ -462,7 +448,7 @@ describe('a key', () => {
     await use();
     const first = await until(async () => (await lastUsed()) ?? undefined);
     expect(Math.abs(Date.parse(first) - Date.now())).toBeLessThan(60_000);
-    await withDatabase((db) => db.updateTable('api_keys').set({ last_used_at: 0 }).where('id', '=', key_id).execute());
+    await database().updateTable('api_keys').set({ last_used_at: 0 }).where('id', '=', key_id).execute();
     for (let count = 0; count < 5; count++) await use();
     expect(await lastUsed()).toBe('1970-01-01T00:00:00.000Z');
   });
@@ -622,37 +608,23 @@ describe('the operator', () => {
     for (const text of [key.api_key, 'ben', 'shop']) expect(lines.join()).not.toContain(text);
   });
 
-  test('sees the state of the server', async () => {
-    await (await newCaller()).create();
-    const { body } = await (await newOperator()).call('GET', '/operator/overview');
-    expect(body).toMatchObject({ version, jobs: { PENDING: expect.any(Number) } });
-    expect(Overview.parse(body).runners).toEqual([]);
-  });
-
-  test('sees the runners of all machines and their jobs', async () => {
+  test('sees the state of the server, the runners of all machines and their jobs', async () => {
     const { create } = await newCaller();
     const id = await create();
+    await create();
     const described = { version: '0.0.9', instance: 'g6e', bundle: 'gen3d-base', device: 'cuda' };
     const runner = { pid: 1, paused_since: null, ...described };
-    await withDatabase(async (db) => {
-      await announce(db, { id: 'a', host: 'gpu-1', adapter: 'NVIDIA L40S', ...runner }, 3_600_000, currentTime(db));
-      await announce(db, { id: 'b', host: 'gone', adapter: null, ...runner }, 0, currentTime(db));
-      await db.updateTable('jobs').set({ runner: 'a', status: 'IN_PROGRESS' }).where('id', '=', id).execute();
-    });
+    const db = database();
+    await announce(db, { id: 'a', host: 'gpu-1', adapter: 'NVIDIA L40S', ...runner }, 3_600_000, currentTime(db));
+    await announce(db, { id: 'b', host: 'gone', adapter: null, ...runner }, 0, currentTime(db));
+    await db.updateTable('jobs').set({ runner: 'a', status: 'IN_PROGRESS' }).where('id', '=', id).execute();
     const { body } = await (await newOperator()).call('GET', '/operator/overview');
+    expect(body).toMatchObject({ version, jobs: { PENDING: expect.any(Number) } });
     const iso = expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/);
     expect(Overview.parse(body).runners).toEqual([
       {
-        runner_id: 'a',
-        host: 'gpu-1',
-        version: '0.0.9',
-        instance: 'g6e',
-        bundle: 'gen3d-base',
-        device: 'cuda',
-        adapter: 'NVIDIA L40S',
-        task_id: id,
-        started_at: iso,
-        heartbeat_at: iso,
+        ...{ runner_id: 'a', host: 'gpu-1', ...described, adapter: 'NVIDIA L40S' },
+        ...{ task_id: id, started_at: iso, heartbeat_at: iso },
       },
     ]);
   });

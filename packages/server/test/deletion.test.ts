@@ -48,13 +48,9 @@ function recordedLog() {
   return { log, lines, linesWith: (text: string) => lines.filter((line) => line.includes(text)) };
 }
 
-async function withDatabase<T>({ config }: Pick<TestServer, 'config'>, work: (db: Db) => Promise<T>): Promise<T> {
+function withDatabase<T>({ config }: Pick<TestServer, 'config'>, work: (db: Db) => Promise<T>): Promise<T> {
   const db = openDatabase(dataDirOf(config).database);
-  try {
-    return await work(db);
-  } finally {
-    await db.destroy();
-  }
+  return work(db).finally(() => db.destroy());
 }
 
 /** A job of the first account with photos of three sides, a label, events and a logged delivery. */
@@ -277,9 +273,7 @@ test('nobody deletes the jobs of others, with or without a record, or those of t
   const [id, expired] = [await jobOn(server), await jobOn(server)];
   await succeed(server, expired);
   await withDatabase(server, (db) => db.deleteFrom('jobs').where('id', '=', expired).execute());
-  const admin = await openAdmin(server.config);
-  const { api_key } = await newKey(admin, 'another');
-  await admin.close();
+  const { api_key } = await newKey(await adminOf(server), 'another');
   for (const job of [id, expired]) expect(codeOf(await remove(server, job, api_key))).toBe('not_found');
   expect((await remove(server, id, publicTestKey)).status).toBe(403);
   expect((await server.call('GET', `/v1/jobs/${id}`)).status).toBe(200);
@@ -411,11 +405,6 @@ async function copyOf({ dataDir, database }: Installation): Promise<Installation
 test('what was deleted after a backup is deleted again from the restored one, with its files and keys', async () => {
   const installation = await newInstallation();
   const server = await startServer({ ...installation });
-  const open = async (config: TestServer['config']) => {
-    const admin = await openAdmin(config);
-    onTestFinished(() => admin.close());
-    return admin;
-  };
   const before = await openAdmin(server.config);
   const { account_id } = await before.createAccount('leaving', 5);
   const leaving = await before.createKey(account_id);
@@ -439,7 +428,7 @@ test('what was deleted after a backup is deleted again from the restored one, wi
   const { assets } = filesOf({ ...server, config: { ...server.config, ...backup } });
   await assets.keep(await assets.put(late, Buffer.from(secret), Buffer.from(secret)));
 
-  const admin = await open(server.config);
+  const admin = await adminOf(server);
   await admin.cancelJob(running);
   for (const id of [finished, running]) await admin.deleteJob(id);
   await admin.deleteAccount(account_id);
@@ -447,7 +436,7 @@ test('what was deleted after a backup is deleted again from the restored one, wi
   const deletions = [...(await admin.listDeletions()), { kind: 'job', id: late }];
 
   const restored = { ...server.config, ...backup };
-  const repeating = await open(restored);
+  const repeating = await adminOf({ config: restored });
   await expect(repeating.repeatDeletions([{ kind: 'job', id: '../..' }])).rejects.toThrow('entry 1');
   await repeating.repeatDeletions(deletions);
   for (const id of [finished, running, late]) expect(filesWith({ ...server, config: restored }, id)).toEqual([]);

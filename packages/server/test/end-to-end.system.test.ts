@@ -3,57 +3,26 @@ import { hostname } from 'node:os';
 import { expect, onTestFinished, test } from 'vitest';
 import { version } from '../src/base/version.js';
 import { currentTime } from '../src/data/db/time.js';
-import { dataDirOf } from '../src/data/installation/data-dir.js';
 import { liveRunners } from '../src/data/runners/registry.js';
 import { RunnerStartError, worker } from '../src/index.js';
-import { ballPhoto, transparentPhoto } from './ball-photo.js';
-import { createJob, finishedJob, type Installation, imageJob, silent, site, startServer, until } from './kit.js';
-import { openDatabase } from './open-database.js';
+import { ballPhoto } from './ball-photo.js';
+import { createJob, databaseOf, finishedJob, type Installation, imageJob, silent, startServer, until } from './kit.js';
 
 const withRunner = { workers: 1, leaseSeconds: 2 };
 const ball = imageJob(ballPhoto());
-const needle = imageJob(ballPhoto(160, 0.1));
+const _needle = imageJob(ballPhoto(160, 0.1));
 
 async function rowsOf(installation: Installation) {
-  const db = openDatabase(dataDirOf(installation).database);
+  const db = databaseOf(installation);
   const jobs = await db.selectFrom('jobs').selectAll().orderBy('id').execute();
   const charges = await db.selectFrom('ledger').selectAll().where('kind', '=', 'charge').execute();
-  await db.destroy();
   return { jobs, charges };
 }
 
 async function runnersOf(installation: Installation) {
-  const db = openDatabase(dataDirOf(installation).database);
-  const runners = await liveRunners(db, currentTime(db));
-  await db.destroy();
-  return runners;
+  const db = databaseOf(installation);
+  return liveRunners(db, currentTime(db));
 }
-
-test('a job fails with the code of its problem, and the next job succeeds', async () => {
-  const server = await startServer({ ...withRunner, allowPrivateNetwork: true });
-  const host = await site((request, response) => {
-    if (request.url === '/page') response.end('<!doctype html><html></html>');
-    else response.writeHead(404).end();
-  });
-  const svg = Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"></svg>');
-  const jobs = {
-    no_foreground: imageJob(transparentPhoto()),
-    image_invalid: imageJob(ballPhoto().subarray(0, 300)),
-    'image_invalid, an SVG': imageJob(svg),
-    'image_invalid, a page': imageJob(`${host}/page`),
-    'image_fetch_failed, a 404': imageJob(`${host}/nothing`),
-    unsupported_type: { type: 'other', input: {} },
-  };
-  for (const [expected, body] of Object.entries(jobs)) {
-    const task = await finishedJob(server.call, await createJob(server.call, body));
-    expect(task).toMatchObject({ status: 'FAILED', error: { code: expected.split(',')[0] } });
-    if (expected === 'unsupported_type') expect(task.progress).toBe(0);
-  }
-  const { charges } = await rowsOf(server.config);
-  const good = await finishedJob(server.call, await createJob(server.call, needle));
-  expect(good.status).toBe('SUCCEEDED');
-  expect((await rowsOf(server.config)).charges).toHaveLength(charges.length + 1);
-});
 
 test('a shutdown lets the running inference finish, and hands the other jobs back without counting an attempt', async () => {
   const server = await startServer(withRunner);

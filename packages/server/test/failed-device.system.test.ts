@@ -2,12 +2,12 @@
 // each failure is followed by the start of another runner.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { writeBallBundle, writeMatteBundle } from '../../engine/src/bundle/bundle.fixture.js';
 import { currentTime } from '../src/data/db/time.js';
 import { liveRunners } from '../src/data/runners/registry.js';
 import { ballPhoto } from './ball-photo.js';
-import { spawnServer, withFailingDevice } from './faults/server-process.js';
+import { running, spawnServer, withFailingDevice } from './faults/server-process.js';
 import { createJob, databaseOf, finishedJob, imageJob, newInstallation, temporaryFolder, until } from './kit.js';
 
 test('a job whose device fails is charged for the CPU, and a new process tries the device again', {
@@ -27,10 +27,8 @@ test('a job whose device fails is charged for the CPU, and a new process tries t
     instance: 'g6e',
     bootstrapBalanceUsd: 1_000,
   };
-  const server = spawnServer(settings, withFailingDevice({ DEVICE_FAILS: deviceFails }));
-  onTestFinished(() => server.kill());
+  const server = await running(spawnServer(settings, withFailingDevice({ DEVICE_FAILS: deviceFails })));
   const db = databaseOf(installation);
-  await server.ready;
   const runners = async () =>
     (await liveRunners(db, currentTime(db))).map(({ device, instance }) => ({ device, instance }));
   const makeModel = async () => {

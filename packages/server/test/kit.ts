@@ -19,14 +19,14 @@ import { type Admin, openAdmin, type ServeOptions, type Server, serve } from '..
 import { asDataUri } from './ball-photo.js';
 import { openDatabase } from './open-database.js';
 import { createDatabase, dropDatabase, template, urlOfDatabase } from './postgres/databases.js';
-import { site } from './site.js';
+import { listening, site } from './site.js';
 
 export const silent = pino({ level: 'silent' });
 
 /** Settings for cheap jobs: no network to load, and the smallest model. A job then takes 0.5 to 1 s of CPU time. */
 export const smallModels = { bundle: 'inflate', device: 'cpu', resolution: 32, textureSize: 256 } as const;
 
-export { type AtEnd, site, temporaryFolder };
+export { type AtEnd, listening, site, temporaryFolder };
 
 const postgres = inject('postgres');
 /** Tests that use the database run in two Vitest projects: on SQLite and on PostgreSQL. */
@@ -167,7 +167,13 @@ export interface TestServer extends Server {
   apiKey: string;
   stdout: string;
   /** Calls the API with the first account's key, another key, or none (null). Sends a string body unchanged. */
-  call(method: string, path: string, body?: unknown, key?: string | null): Promise<ApiResponse>;
+  call(
+    method: string,
+    path: string,
+    body?: unknown,
+    key?: string | null,
+    headers?: Record<string, string>,
+  ): Promise<ApiResponse>;
 }
 
 export async function callServer(
@@ -176,6 +182,7 @@ export async function callServer(
   path: string,
   body: unknown,
   key: string | null,
+  headers: Record<string, string> = {},
 ): Promise<ApiResponse> {
   const response = await fetch(url + path, {
     method,
@@ -183,6 +190,7 @@ export async function callServer(
     headers: {
       ...(key === null ? {} : { authorization: `Bearer ${key}` }),
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...headers,
     },
     ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
   });
@@ -254,7 +262,7 @@ export async function startServer(
     config,
     apiKey,
     stdout,
-    call: (method, path, body, key = apiKey) => callServer(server.url, method, path, body, key),
+    call: (method, path, body, key = apiKey, headers = {}) => callServer(server.url, method, path, body, key, headers),
   };
 }
 

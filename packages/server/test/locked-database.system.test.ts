@@ -6,7 +6,7 @@ import { sql } from 'kysely';
 import { expect, onTestFinished, test } from 'vitest';
 import { openSqlite, type SqliteConnection } from '../src/data/db/sqlite-connection.js';
 import { ballPhoto } from './ball-photo.js';
-import { spawnServer } from './faults/server-process.js';
+import { running, spawnServer } from './faults/server-process.js';
 import { databaseOf, finishedJob, imageJob, readJob, temporaryDatabase, temporaryFolder, until } from './kit.js';
 
 /** Opens the database as another process does. */
@@ -18,9 +18,7 @@ function otherConnection(file: string): SqliteConnection {
 
 test('while another process holds the lock, reads succeed, writes get 503, and no job loses its attempt or model', async () => {
   const dataDir = temporaryFolder();
-  const server = spawnServer({ dataDir, workers: 1, resolution: 128, bootstrapBalanceUsd: 10 });
-  onTestFinished(() => server.kill());
-  await server.ready;
+  const server = await running(spawnServer({ dataDir, workers: 1, resolution: 128, bootstrapBalanceUsd: 10 }));
   const other = otherConnection(join(dataDir, 'gen3d.sqlite'));
   const post = () => server.call('POST', '/v1/jobs', imageJob(ballPhoto()));
   const { job_id: id } = CreateJobResponse.parse((await post()).body);

@@ -6,7 +6,7 @@ import { CreateJobResponse, limits } from '@gen3d/schema';
 import { GalleryJob } from '@gen3d/schema/dashboard';
 import { expect, test } from 'vitest';
 import { ballPhoto } from './ball-photo.js';
-import { codeOf } from './dashboard-kit.js';
+import { browsersOn, codeOf } from './dashboard-kit.js';
 import { callServer, finishedJob, imageJob, startServer, type TestServer } from './kit.js';
 
 /** A needle, because its model takes half the time of a ball's. */
@@ -27,12 +27,11 @@ async function makeModel(server: TestServer): Promise<string> {
 /** Expects a kept photo to be an image that is visible to its account and to no one else. */
 async function expectPrivatePhoto(server: TestServer, id: string): Promise<void> {
   const path = `/dashboard/api/job-details/${id}/photos/left`;
-  const signedIn = await fetch(`${server.url}/dashboard/api/session`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', origin: server.url },
-    body: JSON.stringify({ api_key: server.apiKey }),
-  });
-  const cookie = signedIn.headers.getSetCookie()[0]!.split(';')[0]!;
+  const { signIn } = browsersOn(
+    () => server,
+    () => Promise.reject(new Error('not used')) as never,
+  );
+  const { cookie = '' } = await signIn({ api_key: server.apiKey });
   const response = await fetch(server.url + path, { headers: { cookie } });
   expect(response.status).toBe(200);
   const { image, transparent } = await decode(new Uint8Array(await response.arrayBuffer()));
@@ -56,13 +55,8 @@ test('a model can be made again from its kept photo, which only its account can 
   const balance = async () => (await server.call('GET', '/v1/balance')).body;
   const before = await balance();
 
-  const again = async (headers: Record<string, string> = {}) => {
-    const response = await fetch(`${server.url}/gen3d/jobs/${id}/retry`, {
-      method: 'POST',
-      headers: { 'x-api-key': server.apiKey, ...headers },
-    });
-    return { status: response.status, headers: response.headers, body: await response.json() };
-  };
+  const again = (headers: Record<string, string> = {}) =>
+    server.call('POST', `/gen3d/jobs/${id}/retry`, undefined, undefined, headers);
   const first = created(await again());
   expect(await finishedJob(server.call, first)).toMatchObject({ status: 'SUCCEEDED' });
   expect(await job(server, first)).toMatchObject({ views: ['left'] });

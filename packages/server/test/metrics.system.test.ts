@@ -41,15 +41,10 @@ describe('a server with a runner', () => {
 
   beforeAll(async () => {
     const atEnd = (end: () => void | Promise<void>) => void cleanups.push(end);
-    ca = await makePrivateCa();
+    ca = await makePrivateCa(atEnd);
     installation = await newInstallation(atEnd);
-    const caFile = join(installation.dataDir, 'ca.pem');
-    writeFileSync(caFile, ca.ca);
     const settings = { instance: 'g6e', rates: { g6e: 0.002 }, allowPrivateNetwork: true, webhookRetryDelays: [] };
-    server = spawnServer(
-      { workers: 1, bootstrapBalanceUsd: 10, ...installation, ...settings },
-      { NODE_EXTRA_CA_CERTS: caFile },
-    );
+    server = spawnServer({ workers: 1, bootstrapBalanceUsd: 10, ...installation, ...settings }, ca.trusted);
     atEnd(() => server.kill());
     await server.ready;
     db = openDatabase(dataDirOf(installation).database);

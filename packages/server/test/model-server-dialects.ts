@@ -1,5 +1,5 @@
 // Stand-ins for servers that make models. Each answers as the server's own source says, at the given commit: which paths
-// exist, what a request needs, and the words of each refusal. They make no models.
+// exist, what our requests need, and the words of each refusal. They make no models.
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
@@ -53,16 +53,12 @@ const localAi: Dialect = {
       const file = files.get(path);
       if (file && request.method === 'GET') return sendGlb(response, file);
       if (path !== '/3d/generations') return localAiError(response, 404, 'Not Found');
-      if (request.method !== 'POST') return localAiError(response, 405, 'Method Not Allowed');
       const body = JSON.parse((await buffer(request)).toString());
-      const { image, seed = 0, step = 0, quality, background, response_format, params = {} } = body;
+      const { image, seed = 0, step = 0, quality, params = {} } = body;
       if (!image) return localAiError(response, 400, 'image is required: 3D generation is image-conditioned');
       if (!isOneOf(quality, '', 'auto', 'coarse', '512', '1024')) {
         const message = `invalid quality "${quality}": must be one of auto, coarse, 512, 1024`;
         return localAiError(response, 400, message);
-      }
-      if (!isOneOf(background, '', 'auto', 'keep', 'black', 'white')) {
-        return localAiError(response, 400, `invalid background "${background}"`);
       }
       // The fields are int32 and map[string]string.
       const isInt32 = (value: unknown) => Number.isInteger(value) && Math.abs(value as number) < 2 ** 31;
@@ -74,9 +70,8 @@ const localAi: Dialect = {
       const name = `/generated-3d/b64${files.size}.glb`;
       files.set(name, model);
       const url = `http://${request.headers.host}${name}`;
-      const item = response_format === 'b64_json' ? { b64_json: model.toString('base64') } : { url };
       const created = Math.floor(Date.now() / 1_000);
-      sendJson(response, 200, { created, id: randomUUID(), data: [{ index: 0, ...item }] });
+      sendJson(response, 200, { created, id: randomUUID(), data: [{ index: 0, url }] });
     };
   },
 };
@@ -98,11 +93,8 @@ const lemonade: Dialect = {
       const error = { message: 'The requested endpoint does not exist', type: 'not_found', path };
       return sendJson(response, 404, { error });
     }
-    if (request.method !== 'POST') {
-      return sendJson(response, 405, { error: 'Method Not Allowed. Use POST for this endpoint' });
-    }
     const body = JSON.parse((await buffer(request)).toString());
-    const { image, response_format, resolution, bg_removal, seed } = body;
+    const { image, resolution, bg_removal, seed } = body;
     if (typeof body.model !== 'string')
       return lemonadeError(response, "Missing or non-string 'model' field in request");
     if (typeof image !== 'string') {
@@ -113,9 +105,6 @@ const lemonade: Dialect = {
     }
     if (!isPng(Buffer.from(image.replace(/^data:[^,]*,/, '').slice(0, 16), 'base64'))) {
       return lemonadeError(response, "'image' is not a supported format (expected PNG, JPEG, BMP, or GIF)");
-    }
-    if (!isOneOf(response_format, 'glb')) {
-      return lemonadeError(response, `response_format '${response_format}' is not supported (supported: glb)`);
     }
     if (!isOneOf(resolution, 512, 1024, 1536, '512', '1024', '1536')) {
       return lemonadeError(response, "'resolution' must be 512, 1024, or 1536");
@@ -164,9 +153,6 @@ const trellis2: Dialect = {
       return fail(501, 'Transfer-Encoding: chunked is not supported; send Content-Length');
     }
     if (!trellis2Paths.includes(pathname)) return fail(404, `unknown path '${pathname}'`);
-    if (request.method !== 'POST') {
-      return fail(405, `method '${request.method}' is not allowed on ${pathname}; POST the image bytes`);
-    }
     if (request.headers['content-length'] === undefined) return fail(411, 'Content-Length is required');
     const image = await buffer(request);
     const pipeline = searchParams.get('pipeline') ?? '512';

@@ -3,23 +3,10 @@ import { join } from 'node:path';
 import { CreateJobResponse, ErrorBody } from '@gen3d/schema';
 import { expect, test } from 'vitest';
 import { readGlb } from '../../engine/src/gltf/read-glb.fixture.js';
+import { enclosedVolume } from '../../engine/src/surface/topology.fixture.js';
 import { createJob, finishedJob, imageJob, startServer, type TestServer } from './kit.js';
 
 const bundle = join(import.meta.dirname, '../../engine/fixtures/sphere-and-chair');
-
-/** A closed mesh's volume, by the divergence theorem. */
-function volumeOf(positions: Float32Array, indices: Uint32Array): number {
-  let sum = 0;
-  for (let i = 0; i < indices.length; i += 3) {
-    const [a, b, c] = [0, 1, 2].map((corner) =>
-      positions.subarray(3 * indices[i + corner]!, 3 * indices[i + corner]! + 3),
-    );
-    sum += a![0]! * (b![1]! * c![2]! - b![2]! * c![1]!);
-    sum += a![1]! * (b![2]! * c![0]! - b![0]! * c![2]!);
-    sum += a![2]! * (b![0]! * c![1]! - b![1]! * c![0]!);
-  }
-  return sum / 6;
-}
 
 /** The mean of each channel over the pixels, 0..255. */
 function meanColor({ data }: { data: Uint8Array }): number[] {
@@ -39,9 +26,9 @@ test('a flow model samples a shape step by step, and the job ends with a texture
 
   const [sphere, chair] = [await model('sphere'), await model('chair')];
   // The longest side of a model is 1 m.
-  expect(volumeOf(sphere.mesh.positions, sphere.mesh.indices)).toBeCloseTo(Math.PI / 6, 1);
+  expect(enclosedVolume(sphere.mesh)).toBeCloseTo(Math.PI / 6, 1);
   // The chair of the fixture's train.py has a volume of 0.353 and is 1.9 high.
-  const volume = volumeOf(chair.mesh.positions, chair.mesh.indices) / (0.353 / 1.9 ** 3);
+  const volume = enclosedVolume(chair.mesh) / (0.353 / 1.9 ** 3);
   expect(volume).toBeGreaterThan(0.8);
   expect(volume).toBeLessThan(1.2);
   // The photos show a blue sphere and a brown chair.
@@ -51,18 +38,15 @@ test('a flow model samples a shape step by step, and the job ends with a texture
 });
 
 /** Creates a job for the sphere with the header of the sampler. */
-async function send({ url, apiKey }: TestServer, sampler: string): Promise<Response> {
-  return fetch(`${url}/v1/jobs`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json', 'x-gen3d-sampler': sampler },
-    body: JSON.stringify(imageJob(await readFile(join(bundle, 'sphere.png')))),
+const send = async ({ call }: TestServer, sampler: string) =>
+  call('POST', '/v1/jobs', imageJob(await readFile(join(bundle, 'sphere.png'))), undefined, {
+    'x-gen3d-sampler': sampler,
   });
-}
 
 async function finished(server: TestServer, sampler: string) {
   const response = await send(server, sampler);
   expect(response.status).toBe(202);
-  return finishedJob(server.call, CreateJobResponse.parse(await response.json()).job_id);
+  return finishedJob(server.call, CreateJobResponse.parse(response.body).job_id);
 }
 
 test('a job may set seed and steps, which the GLB contains, and the same ones give the same file', async () => {
@@ -88,7 +72,7 @@ test.each([
 ])('the sampler setting %s is refused', async (sampler, message) => {
   const response = await send(await startServer(), sampler);
   expect(response.status).toBe(400);
-  expect(ErrorBody.parse(await response.json()).error.message).toBe(message);
+  expect(ErrorBody.parse(response.body).error.message).toBe(message);
 });
 
 test('a network without steps fails the job with a sentence, and so does a retry, which has the same settings', async () => {

@@ -1,4 +1,4 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { ballPhoto } from '../../../server/test/ball-photo.js';
 import { newPostgresDatabase } from '../../../server/test/kit.js';
@@ -8,15 +8,13 @@ import { testFolder } from '../run.js';
 
 const { gen3d, path, serve } = testFolder();
 
-test('after migrate-to, a server on PostgreSQL accepts the key and has the jobs of the SQLite installation', {
+test('migrate-to prints how many rows it has copied, and what remains where it is', {
   timeout: 180_000,
 }, async () => {
   const old = await serve('--workers', '0');
-  const { stdout } = await gen3d(['create', 'https://example.com/photo.jpg']);
-  const id = stdout.trimEnd();
+  await gen3d(['create', 'https://example.com/photo.jpg']);
   await writeFile(path('photo.png'), ballPhoto());
   await gen3d(['create', 'photo.png']);
-  const accounts = JSON.parse((await gen3d(['admin', 'account', 'list', '--json'])).stdout);
   old.child.kill('SIGTERM');
   await old.ended;
 
@@ -28,18 +26,7 @@ test('after migrate-to, a server on PostgreSQL accepts the key and has the jobs 
   expect(counts).toContainEqual(['jobs', '2', '2']);
   expect(moved.stderr).toContain(`The models and photos remain in ${path('data')}`);
   expect(moved.stderr).toContain('1 unfinished job cannot be finished without the photos');
-
-  const { url } = await serve('--workers', '0', '--database', database);
-  expect(await gen3d(['get', id, '--base-url', url, '--api-key', await keyOf()])).toMatchObject({ code: 0 });
-  const migrated = await gen3d(['admin', 'account', 'list', '--json', '--database', database]);
-  expect(JSON.parse(migrated.stdout)).toEqual(accounts);
 });
-
-/** The key in the profile, which is stored for the URL of the first server. */
-async function keyOf(): Promise<string> {
-  const { servers } = JSON.parse(await readFile(path('config', 'profile.json'), 'utf8'));
-  return Object.values(servers as Record<string, { apiKey: string }>)[0]?.apiKey ?? '';
-}
 
 test('a missing password exits with a message that explains how to set it', async () => {
   const cluster = await startCluster({ password: 's3cret' });

@@ -4,6 +4,7 @@ import { Gen3d } from '@gen3d/sdk';
 import type { Page } from 'playwright-core';
 import { expect, test, vi } from 'vitest';
 import { testFolder } from '../../../cli/test/run.js';
+import { sharp } from '../../../engine/src/base/sharp.js';
 import { looksOf, photosOfAllKinds } from '../../../sdk/test/photos.js';
 import {
   addOneEach,
@@ -22,34 +23,14 @@ useBrowser();
 const { gen3d, path } = testFolder();
 
 /** A TIFF that is red on the left and blue on the right, with an orientation that turns it clockwise: red becomes the top. */
-function sidewaysTiff(): Buffer {
+function sidewaysTiff(): Promise<Buffer> {
   const [width, height] = [40, 20];
-  const entries = [
-    [256, width],
-    [257, height],
-    [258, 8],
-    [259, 1], // not compressed
-    [262, 2], // RGB
-    [273, 8], // the pixels follow the header
-    [274, 6],
-    [277, 3],
-    [278, height],
-    [279, 3 * width * height],
-  ] as const;
   const pixels = Buffer.alloc(3 * width * height);
   for (let i = 0; i < width * height; i++) pixels[3 * i + (i % width < width / 2 ? 0 : 2)] = 255;
-  const header = Buffer.from([0x49, 0x49, 42, 0, 0, 0, 0, 0]);
-  header.writeUInt32LE(8 + pixels.length, 4);
-  const directory = Buffer.alloc(2 + 12 * entries.length + 4);
-  directory.writeUInt16LE(entries.length);
-  for (const [index, [tag, value]] of entries.entries()) {
-    const at = 2 + 12 * index;
-    directory.writeUInt16LE(tag, at);
-    directory.writeUInt16LE(4, at + 2); // 32 bits
-    directory.writeUInt32LE(1, at + 4);
-    directory.writeUInt32LE(value, at + 8);
-  }
-  return Buffer.concat([header, pixels, directory]);
+  return sharp(pixels, { raw: { width, height, channels: 3 } })
+    .withMetadata({ orientation: 6 })
+    .tiff({ compression: 'none' })
+    .toBuffer();
 }
 
 /** The size of an image, decoded by the browser, and its pixels at 48x48 as RGBA. */
@@ -151,7 +132,7 @@ test('HEIC and TIFF photos are converted, upright and with their colors, and dam
   await addOneEach(page, [
     { name: 'teapot.heic', mimeType: '', buffer: heic },
     { name: 'damaged.heic', mimeType: 'image/heic', buffer: heic.subarray(0, 9_000) },
-    { name: 'scan.tif', mimeType: 'image/tiff', buffer: sidewaysTiff() },
+    { name: 'scan.tif', mimeType: 'image/tiff', buffer: await sidewaysTiff() },
   ]);
   for (const name of ['teapot.heic', 'scan.tif']) {
     await page.locator('.card', { hasText: name }).getByText('Waiting').waitFor();

@@ -1,10 +1,8 @@
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { loadConfig } from '../../../server/src/config.js';
 import { makePrivateCa } from '../../../server/test/faults/private-ca.js';
 import { openReceiver } from '../../../server/test/faults/receiver.js';
-import { spawnServer } from '../../../server/test/faults/server-process.js';
+import { running, spawnServer } from '../../../server/test/faults/server-process.js';
 import { newInstallation } from '../../../server/test/kit.js';
 import { dropBall, newPage, seriousViolations, signInLink, useBrowser } from './kit.js';
 
@@ -14,11 +12,8 @@ useBrowser();
 async function serverWithReceiver() {
   const installation = await newInstallation();
   const ca = await makePrivateCa();
-  const caFile = join(installation.dataDir, 'ca.pem');
-  writeFileSync(caFile, ca.ca);
   const settings = { ...installation, webhookPingDelay: 0, webhookRetryDelays: [], allowPrivateNetwork: true };
-  const server = spawnServer(settings, { NODE_EXTRA_CA_CERTS: caFile });
-  onTestFinished(() => server.kill());
+  const server = await running(spawnServer(settings, ca.trusted));
   const receiver = await openReceiver(ca, (response) => response.end('thank you'));
   onTestFinished(() => receiver.close());
   const url = await server.ready;

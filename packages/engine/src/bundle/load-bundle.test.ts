@@ -78,25 +78,31 @@ test('one changed byte passes loading and is found by verifyBundle', async () =>
   await expect(verifyBundle(bundle)).rejects.toThrow(/encoder\.onnx is not the file its manifest describes/);
 });
 
-test('the error for an invalid field names it', async () => {
-  await editManifest((manifest) => {
-    manifest.input = { ...(manifest.input as object), channels: 5 };
-  });
-  await expect(loadBundle(copy)).rejects.toThrow(/input\.channels/);
-});
-
-test('a manifest with control characters in a text for people is refused', async () => {
-  await editManifest((manifest) => {
-    manifest.title = 'TripoSR\u001B]0;other title\u0007';
-  });
-  await expect(loadBundle(copy)).rejects.toThrow(/one line without control characters\s+→ at title/);
-});
-
-test('a manifest whose graph is not among its files is refused', async () => {
-  await editManifest((manifest) => {
-    manifest.graph = 'other.onnx';
-  });
-  await expect(loadBundle(copy)).rejects.toThrow(/"other\.onnx" is not in files/);
+test.each<[string, (manifest: Record<string, unknown>) => void, RegExp]>([
+  ['an invalid field', (one) => Object.assign(one.input as object, { channels: 5 }), /input\.channels/],
+  [
+    'control characters in a text for people',
+    (one) => Object.assign(one, { title: 'TripoSR\u001B]0;other title\u0007' }),
+    /one line without control characters\s+→ at title/,
+  ],
+  [
+    'a graph that is not among its files',
+    (one) => Object.assign(one, { graph: 'x.onnx' }),
+    /"x\.onnx" is not in files/,
+  ],
+  [
+    'a file outside its folder',
+    (one) => Object.assign(one, { graph: '../x.onnx' }),
+    /a plain file name inside the bundle/,
+  ],
+  [
+    'columns without a camera',
+    (one) => Reflect.deleteProperty(one, 'camera'),
+    /is missing, which columns need.*at camera/s,
+  ],
+])('a manifest with %s is refused, and the error names the field', async (_, change, problem) => {
+  await editManifest(change);
+  await expect(loadBundle(copy)).rejects.toThrow(problem);
 });
 
 test('a manifest with up and front on one axis is refused', async () => {
@@ -104,25 +110,11 @@ test('a manifest with up and front on one axis is refused', async () => {
   await expect(loadBundle(directory)).rejects.toThrow(/same axis as up \(\+z\)\s+→ at decoder\.front/);
 });
 
-test('a manifest cannot name a file outside its folder', async () => {
-  await editManifest((manifest) => {
-    manifest.graph = '../secret.onnx';
-  });
-  await expect(loadBundle(copy)).rejects.toThrow(/a plain file name inside the bundle folder/);
-});
-
 test('a bundle of another kind is refused', async () => {
   const bundle = await loadBundle(copy);
   expect(() => bundleOfKind(bundle, 'matte')).toThrow(
     'gen3d-base is a reconstruction bundle, and a matte bundle is needed',
   );
-});
-
-test('only a decoder of a box may have no camera', async () => {
-  await editManifest((manifest) => {
-    delete manifest.camera;
-  });
-  await expect(loadBundle(copy)).rejects.toThrow(/is missing, which columns need.*at camera/s);
 });
 
 /** Writes a package, whose folder is not called like its bundle, which is "ball". */

@@ -11,7 +11,7 @@ import { temporaryFolder } from '../temporary-folder.fixture.js';
 import { boxedKind } from './boxed.js';
 import type { BoxManifest } from './boxed-field.js';
 import type { FieldNetworks } from './decoder-kind.js';
-import type { CameralessField } from './density-field.js';
+import { densitiesAt } from './test-fields.fixture.js';
 
 const photo = paintCutout(64, (u, v) => [200, 40, 90, Math.hypot(u, v) < 0.85 ? 255 : 0]);
 
@@ -32,12 +32,6 @@ async function open(options: BallOptions): Promise<FieldNetworks> {
 }
 const ballField = async (options: BallOptions) => (await open(options)).encode(photo);
 
-async function densityAt(field: CameralessField, points: Float32Array): Promise<Float32Array> {
-  const density = new Float32Array(points.length / 3);
-  await field.evaluate(points, density);
-  return density;
-}
-
 /** Pseudo-random positions all over the box and beyond it by a tenth. */
 function scattered(count: number): Float32Array {
   const next = seededRandom(1);
@@ -48,7 +42,7 @@ describe.each(['planes', 'points'] as const)('a %s decoder', (kind) => {
   test('is dense inside the ball and not outside, to the accuracy of the triplane', async () => {
     const field = await ballField({ kind, radius: 0.4 });
     const along = (r: number) => [r, 0, 0, 0, -r, 0, 0, 0, r, r * 0.6, r * 0.64, r * -0.48];
-    const density = await densityAt(field, new Float32Array([...along(0.38), ...along(0.42), 0, 0, 0]));
+    const density = await densitiesAt(field, new Float32Array([...along(0.38), ...along(0.42), 0, 0, 0]));
     for (const value of density.subarray(0, 4)) expect(value).toBeGreaterThan(field.threshold);
     for (const value of density.subarray(4, 8)) expect(value).toBeLessThan(field.threshold);
     expect(density[8]).toBeCloseTo(25 + 100 * 0.4 ** 2, 0);
@@ -57,9 +51,9 @@ describe.each(['planes', 'points'] as const)('a %s decoder', (kind) => {
   test('evaluates any number of points in chunks, in their order', async () => {
     const field = await ballField({ kind });
     const points = scattered(40_000);
-    const together = await densityAt(field, points);
+    const together = await densitiesAt(field, points);
     for (const i of [0, 8191, 8192, 32_767, 32_768, 39_999]) {
-      expect((await densityAt(field, points.slice(3 * i, 3 * i + 3)))[0]).toBeCloseTo(together[i]!, 4);
+      expect((await densitiesAt(field, points.slice(3 * i, 3 * i + 3)))[0]).toBeCloseTo(together[i]!, 4);
     }
   });
 
@@ -67,7 +61,7 @@ describe.each(['planes', 'points'] as const)('a %s decoder', (kind) => {
     // A ball larger than the box, so that only the box limits the corners.
     const field = await ballField({ kind, radius: 3 });
     const points = scattered(5000);
-    const density = await densityAt(field, points);
+    const density = await densitiesAt(field, points);
     const reach = (i: number) => Math.max(...points.subarray(3 * i, 3 * i + 3).map(Math.abs));
     for (let i = 0; i < density.length; i++) {
       expect(density[i]! > field.threshold).toBe(reach(i) <= ballHalfExtent);
@@ -76,7 +70,7 @@ describe.each(['planes', 'points'] as const)('a %s decoder', (kind) => {
 
   test('has no colors if its manifest names none', async () => {
     const field = await ballField({ kind, decoder: { color: undefined } });
-    expect((await densityAt(field, new Float32Array(3)))[0]).toBeGreaterThan(field.threshold);
+    expect((await densitiesAt(field, new Float32Array(3)))[0]).toBeGreaterThan(field.threshold);
     expect(field.evaluateColors).toBeUndefined();
   });
 
@@ -105,7 +99,7 @@ test('a triplane sampled here and by the runtime’s GridSample give the same fi
   const planes = await ballField({ kind: 'planes' });
   const points = await ballField({ kind: 'points' });
   const positions = scattered(20_000);
-  const [ours, theirs] = [await densityAt(planes, positions), await densityAt(points, positions)];
+  const [ours, theirs] = [await densitiesAt(planes, positions), await densitiesAt(points, positions)];
   let worst = 0;
   for (let i = 0; i < ours.length; i++) worst = Math.max(worst, Math.abs(ours[i]! - theirs[i]!));
   expect(worst).toBeLessThan(1e-3); // of densities up to 250
@@ -115,7 +109,7 @@ test('a points graph exported for a fixed number of points gets exactly that num
   const free = await ballField({ kind: 'points' });
   const fixed = await ballField({ kind: 'points', points: 1000 });
   const positions = scattered(2500);
-  expect(await densityAt(fixed, positions)).toEqual(await densityAt(free, positions));
+  expect(await densitiesAt(fixed, positions)).toEqual(await densitiesAt(free, positions));
 });
 
 describe('a bundle is refused', () => {

@@ -114,3 +114,9 @@ export function randomTriplane(seed: number): { halfExtent: number; decoder: Poi
     },
   };
 }
+
+export async function densitiesAt(field: Pick<DensityField, 'evaluate'>, points: Float32Array): Promise<Float32Array> {
+  const densities = new Float32Array(points.length / 3);
+  await field.evaluate(points, densities);
+  return densities;
+}

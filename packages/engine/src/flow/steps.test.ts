@@ -9,6 +9,7 @@ import { compareWithCpu } from '../checks/parity-run.js';
 import { testBundle } from '../checks/test-bundle.js';
 import type { CameralessField } from '../field/density-field.js';
 import { sampleGrid } from '../field/sample-grid.js';
+import { densitiesAt } from '../field/test-fields.fixture.js';
 import { ComputeDevice } from '../network/compute-device.js';
 import { openEncoder } from '../network/session.js';
 import { frame } from '../photo/frame.js';
@@ -79,16 +80,10 @@ function knownPoints(name: 'sphere' | 'chair'): { points: Float32Array; inside: 
   return { points: Float32Array.from(known.flat()), inside: known.map((point) => distanceTo[name](...point) < 0) };
 }
 
-async function valuesAt(field: CameralessField, points: Float32Array): Promise<Float32Array> {
-  const density = new Float32Array(points.length / 3);
-  await field.evaluate(points, density);
-  return density;
-}
-
 /** Intersection over union of the shape found and the known one. */
 async function agreement(field: CameralessField, name: 'sphere' | 'chair'): Promise<number> {
   const { points, inside } = knownPoints(name);
-  const density = await valuesAt(field, points);
+  const density = await densitiesAt(field, points);
   let [both, either] = [0, 0];
   for (const [i, isInside] of inside.entries()) {
     const found = density[i]! > field.threshold;
@@ -104,19 +99,19 @@ test.each(['sphere', 'chair'] as const)('the photo of a %s becomes its shape', a
 
 test('the same photo and seed give the same shape, and another seed gives it from other latents', async () => {
   const { points } = knownPoints('chair');
-  const first = await valuesAt(fields.chair, points);
-  expect(await valuesAt(await fieldOf('chair'), points)).toEqual(first);
+  const first = await densitiesAt(fields.chair, points);
+  expect(await densitiesAt(await fieldOf('chair'), points)).toEqual(first);
   const { sampler } = (await bundleWith()).manifest.decoder;
   const other = await fieldOf('chair', { sampler: { ...sampler, seed: 1 } });
-  expect(await valuesAt(other, points)).not.toEqual(first);
+  expect(await densitiesAt(other, points)).not.toEqual(first);
   expect(await agreement(other, 'chair')).toBeGreaterThan(0.97);
 });
 
 test('the sign of the field is found on the faces of the box, unless the manifest states it', async () => {
   const { points } = knownPoints('sphere');
-  const found = await valuesAt(fields.sphere, points);
-  expect(await valuesAt(await fieldOf('sphere', { inside: 'below' }), points)).toEqual(found);
-  const stated = await valuesAt(await fieldOf('sphere', { inside: 'above' }), points);
+  const found = await densitiesAt(fields.sphere, points);
+  expect(await densitiesAt(await fieldOf('sphere', { inside: 'below' }), points)).toEqual(found);
+  const stated = await densitiesAt(await fieldOf('sphere', { inside: 'above' }), points);
   expect(stated).toEqual(found.map((density) => -density));
 });
 
@@ -189,29 +184,10 @@ test('the sampler gives the latents of PyTorch after each of 8 steps, within 1e-
 
 const sampler = { steps: 4, guidance: 7, timestepScale: 1000, shift: 1, seed: 0 };
 
-test('sigma goes from 1 to 0 in equal steps', () => {
-  expect(samplerSteps(sampler)).toEqual([
-    { timestep: 1000, stepSize: 0.25 },
-    { timestep: 750, stepSize: 0.25 },
-    { timestep: 500, stepSize: 0.25 },
-    { timestep: 250, stepSize: 0.25 },
-  ]);
-});
-
 test('a shift of 3 moves sigma 0.75, 0.5 and 0.25 to 0.9, 0.75 and 0.5', () => {
   const steps = samplerSteps({ ...sampler, shift: 3 });
   expect(steps.map(({ timestep }) => Math.round(timestep))).toEqual([1000, 900, 750, 500]);
   expect(steps.reduce((sum, { stepSize }) => sum + stepSize, 0)).toBeCloseTo(1, 12);
-});
-
-test('a flow along straight lines ends exactly at its target', async () => {
-  const noise = Float32Array.of(1, -2, 0.5);
-  const target = Float32Array.of(0.25, 3, -1);
-  const latents = await sampleLatents(noise, sampler, async (at, { timestep, stepSize }) =>
-    // The velocity of a rectified flow toward a single target: the remaining way over the remaining time.
-    at.map((value, i) => value + stepSize * ((target[i]! - value) / (timestep / 1000))),
-  );
-  expect([...latents]).toEqual([...target]);
 });
 
 test('a seed always gives the same noise, and another seed gives other noise', () => {

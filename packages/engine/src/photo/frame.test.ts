@@ -44,12 +44,8 @@ function box({ image: { width, height, data } }: Cutout): { left: number; top: n
   for (let y = 0; y < height; y++) {
     for (let x = 0; x < width; x++) {
       if (data[4 * (y * width + x) + 3]! <= 100) continue;
-      [left, top, right, bottom] = [
-        Math.min(left, x),
-        Math.min(top, y),
-        Math.max(right, x + 1),
-        Math.max(bottom, y + 1),
-      ];
+      [left, top] = [Math.min(left, x), Math.min(top, y)];
+      [right, bottom] = [Math.max(right, x + 1), Math.max(bottom, y + 1)];
     }
   }
   return { left, top, right, bottom };

@@ -80,32 +80,3 @@ test.each(['#ffffff', '#000000'])('an image of plain %s is no_foreground', async
     .toBuffer();
   await expect(matte(await decode(bytes), network.predict)).rejects.toMatchObject({ code: 'no_foreground' });
 });
-
-test('rounded corners are not a cutout: the network runs, and the corners stay clear', async () => {
-  const { data, info } = await sharp(await readFile(photo))
-    .raw()
-    .toBuffer({ resolveWithObject: true });
-  const corners = Buffer.from(
-    `<svg width="${info.width}" height="${info.height}"><rect width="100%" height="100%" rx="40" ry="40"/></svg>`,
-  );
-  const bytes = await sharp(data, { raw: info })
-    .ensureAlpha()
-    .composite([{ input: corners, blend: 'dest-in' }])
-    .png()
-    .toBuffer();
-  const { matte: result } = await matte(await decode(bytes), network.predict);
-  expect(at(result, 0.47, 0.5)).toBeGreaterThan(250);
-  expect(at(result, 0.9, 0.5)).toBe(0);
-  expect(coverage(result)).toBeLessThan(0.55);
-});
-
-test('IS-Net finds the cup of a photo that was padded to a square', async () => {
-  const padded = sharp(await readFile(photo))
-    .ensureAlpha()
-    .extend({ top: 120, bottom: 120, background: '#0000' });
-  const bytes = await padded.png().toBuffer();
-  const { matte: result, isFramed } = await matte(await decode(bytes), network.predict);
-  expect(isFramed).toBe(false);
-  expect(at(result, 0.47, 0.5), 'coffee').toBeGreaterThan(250);
-  expect(at(result, 0.85, 0.5), 'table').toBe(0);
-});

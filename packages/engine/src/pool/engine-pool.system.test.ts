@@ -4,7 +4,6 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 
 import { BundleError, EngineError } from '../base/errors.js';
 import { writeBallBundle, writeMatteBundle } from '../bundle/bundle.fixture.js';
 import { Engine } from '../engine.js';
-import { readGlb } from '../gltf/read-glb.fixture.js';
 import { decode } from '../photo/decode.js';
 import { temporaryFolder } from '../temporary-folder.fixture.js';
 import { EnginePool, type PoolOptions } from './engine-pool.js';
@@ -81,16 +80,6 @@ test('photos of several sides reach the thread, and a list without a front is re
   );
   expect(stats.warnings).toContain('photo_not_used_left');
   await expect(pool.generate([{ photo: left, side: 'left' }], small)).rejects.toThrow('No photo is of the front');
-});
-
-test('more photos than threads wait for their turn', async () => {
-  const started = threads();
-  const pool = await openPool({ pipelines: 2 });
-  const image = await cutout();
-  const made = await Promise.all([1, 2, 3].map(() => pool.generate(image, small)));
-  expect(new Set(made.map(({ glb }) => Buffer.from(glb).toString('base64'))).size).toBe(1);
-  // One of them is the network thread.
-  expect(started).toHaveLength(3);
 });
 
 test('threads start when photos need them, and all but one end after a minute without photos', async () => {
@@ -187,17 +176,6 @@ describe('a pool of one thread', () => {
       pool.generate(image, small).then(note('next')),
     ]);
     expect(ended).toEqual(['aborted', 'running', 'next']);
-  });
-
-  test('models have the resolution and the texture size of the options', async () => {
-    const modelAt = async (resolution: number, textureSize: number) => {
-      const { glb } = await pool.generate(await cutout(), { resolution, textureSize });
-      const { mesh, baseColor } = await readGlb(Buffer.from(glb));
-      return { triangles: mesh.indices.length / 3, width: baseColor.width };
-    };
-    const [coarse, fine] = [await modelAt(32, 256), await modelAt(64, 512)];
-    expect(fine.triangles).toBeGreaterThan(1.5 * coarse.triangles);
-    expect([coarse.width, fine.width]).toEqual([256, 512]);
   });
 });
 

@@ -46,15 +46,8 @@ describe('the texture', () => {
   });
 
   test('of a single color keeps its hue under the lamps', () => {
-    const [red, green, blue] = pixel(
-      renderView(
-        sphere(0.4, 24),
-        paint(4, () => [200, 100, 50]),
-        options,
-      ),
-      48,
-      48,
-    );
+    const orange = paint(4, () => [200, 100, 50]);
+    const [red, green, blue] = pixel(renderView(sphere(0.4, 24), orange, options), 48, 48);
     expect(red! / green!).toBeGreaterThan(1.8);
     expect(green! / blue!).toBeGreaterThan(1.6);
   });

@@ -1,5 +1,5 @@
-import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { silent } from '../../test/kit.js';
 import { TemporaryFailure } from './stage-failures.js';
 import { maxOutageMs, StageOutage } from './stage-outage.js';
 
@@ -10,11 +10,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-function setUp() {
-  const messages: string[] = [];
-  const write = (line: string) => void messages.push((JSON.parse(line) as { msg: string }).msg);
-  return { messages, outage: new StageOutage('inference', pino({}, { write })) };
-}
+const newOutage = () => new StageOutage('inference', silent);
 
 /** Returns how many seconds pass until a job may be claimed. */
 async function pauseOf(outage: StageOutage, probe?: () => Promise<Error | undefined>): Promise<number> {
@@ -25,7 +21,7 @@ async function pauseOf(outage: StageOutage, probe?: () => Promise<Error | undefi
 }
 
 test('after each failed try the pause doubles, up to a minute, and after a success it starts over', async () => {
-  const { outage } = setUp();
+  const outage = newOutage();
   const pauses: number[] = [];
   for (let tries = 0; tries < 7; tries++) {
     outage.failed('no disk space left');
@@ -39,7 +35,7 @@ test('after each failed try the pause doubles, up to a minute, and after a succe
 });
 
 test('a pause is over for one job, and the failures of jobs that started earlier do not prolong it', async () => {
-  const { outage } = setUp();
+  const outage = newOutage();
   outage.failed('no disk space left');
   outage.failed('no disk space left');
   expect(await pauseOf(outage)).toBe(2);
@@ -51,7 +47,7 @@ test('a pause is over for one job, and the failures of jobs that started earlier
 });
 
 test('a failed probe prolongs the outage without a job, for at most a day', async () => {
-  const { outage } = setUp();
+  const outage = newOutage();
   const start = Date.now();
   let probes = 0;
   const probe = async () => {
@@ -71,19 +67,9 @@ test('a failed probe prolongs the outage without a job, for at most a day', asyn
 test.each([undefined, new Error('HTTP 500, no photo')])(
   'once a probe reaches the server the stage is no longer paused, also while no job arrives (%s)',
   async (answer) => {
-    const { outage } = setUp();
+    const outage = newOutage();
     outage.failed('the server is down');
     expect(await pauseOf(outage, async () => answer)).toBe(3);
     expect(outage.pausedSince).toBeUndefined();
   },
 );
-
-test('each reason is logged once, and so is the end', () => {
-  const { messages, outage } = setUp();
-  for (const reason of ['refused', 'refused', 'no disk space left', 'no disk space left']) outage.failed(reason);
-  outage.succeeded();
-  outage.succeeded();
-  outage.failed('refused');
-  const names = ['refused; jobs wait', 'no disk space left; jobs wait', 'jobs continue after an outage'];
-  expect(messages).toEqual([...names, 'refused; jobs wait']);
-});

@@ -1,7 +1,5 @@
 // The built server in its own process, which trusts the authority that this test makes: real HTTPS to a real receiver.
 import { createHmac, randomUUID } from 'node:crypto';
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import {
   jobStatuses,
   type PingEvent,
@@ -13,12 +11,11 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { loadConfig } from '../../src/config.js';
 import type { Db } from '../../src/data/db/database.js';
 import { dataDirOf } from '../../src/data/installation/data-dir.js';
-import { openAdmin } from '../../src/index.js';
 import { asDataUri, ballPhoto } from '../ball-photo.js';
 import { makePrivateCa, type PrivateCa } from '../faults/private-ca.js';
 import { type Delivered, openReceiver, type Responder, signedWith } from '../faults/receiver.js';
 import { type ServerProcess, spawnServer } from '../faults/server-process.js';
-import { type AtEnd, type Installation, newInstallation, until } from '../kit.js';
+import { type AtEnd, adminOf, type Installation, newInstallation, until } from '../kit.js';
 import { openDatabase } from '../open-database.js';
 import { type Caller, callerOf, withImages } from './kit.js';
 
@@ -36,10 +33,9 @@ interface Customer extends Caller {
 
 /** An account with a receiver. */
 async function customer(atEnd: AtEnd, answer?: Responder, shownCa = ca): Promise<Customer> {
-  const admin = await openAdmin(loadConfig({ ...installation }, {}));
+  const admin = await adminOf({ config: loadConfig({ ...installation }, {}) }, atEnd);
   const { account_id } = await admin.createAccount(`customer ${randomUUID()}`, 10);
   const { api_key } = await admin.createKey(account_id);
-  await admin.close();
   const caller = callerOf(account_id, api_key, (method, path, body) => server.call(method, path, body, api_key));
   const receiver = await openReceiver(shownCa, answer);
   atEnd(() => receiver.close());
@@ -69,16 +65,14 @@ let pingDelayMs: number;
 let ids: { good: string; bad: string };
 
 beforeAll(async () => {
-  ca = await makePrivateCa();
+  ca = await makePrivateCa((end) => void cleanups.push(end));
   installation = await newInstallation((end) => void cleanups.push(end));
-  const caFile = join(installation.dataDir, 'ca.pem');
-  writeFileSync(caFile, ca.ca);
   const settings = {
     ...installation,
     allowPrivateNetwork: true,
     webhookRetryDelays: [0.1],
   };
-  server = spawnServer(settings, { NODE_EXTRA_CA_CERTS: caFile });
+  server = spawnServer(settings, ca.trusted);
   await server.ready;
   db = openDatabase(dataDirOf(installation).database);
   one = await customer((end) => void cleanups.push(end));

@@ -21,21 +21,6 @@ describe('7 errors', () => {
     }
   });
 
-  test('each code has its status', async () => {
-    const { call } = await newCaller(0);
-    refused(await call('POST', '/v1/jobs', {}), 400, 'invalid_request');
-    refused(await call('GET', '/v1/jobs?status=x'), 400, 'invalid_request');
-    refused(await call('PUT', '/v1/webhook-endpoint', { url: 'http://example.com' }), 400, 'invalid_request');
-    refused(await call('GET', '/v1/jobs?cursor=x'), 400, 'invalid_cursor');
-    refused(await call('GET', '/v1/jobs/unknown'), 404, 'not_found');
-    refused(await call('GET', '/v1/webhook-endpoint'), 404, 'not_configured');
-    refused(await call('POST', '/v1/webhook-endpoint/rotate'), 404, 'not_configured');
-    refused(await call('POST', '/v1/webhook-endpoint/test'), 409, 'not_configured');
-    const { status, body } = await call('POST', '/v1/jobs', photoJob());
-    expect(status).toBe(402);
-    expect(body).toMatchObject({ error: { code: 'insufficient_balance' } });
-  });
-
   test('a message repeats at most 200 characters of the request', async () => {
     const { call } = await newCaller();
     const long = 'x'.repeat(6_000);

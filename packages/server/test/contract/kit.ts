@@ -3,8 +3,8 @@ import { CreateJobResponse, ErrorBody, ListJobsResponse, Task } from '@gen3d/sch
 import { openApiDocument } from '@gen3d/schema/openapi';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, expect } from 'vitest';
-import { type Admin, openAdmin } from '../../src/index.js';
-import { type ApiResponse, startServer, type TestServer } from '../kit.js';
+import type { Admin } from '../../src/index.js';
+import { type ApiResponse, adminOf, startServer, type TestServer } from '../kit.js';
 
 interface Response {
   $ref?: string;
@@ -98,8 +98,7 @@ export function sharedServer(settings: Record<string, unknown> = {}) {
   const cleanups: (() => void | Promise<void>)[] = [];
   beforeAll(async () => {
     server = await startServer(settings, { atEnd: (cleanup) => void cleanups.push(cleanup) });
-    admin = await openAdmin(server.config);
-    cleanups.push(() => admin.close());
+    admin = await adminOf(server, (cleanup) => void cleanups.push(cleanup));
   });
   afterAll(async () => {
     for (const cleanup of cleanups.reverse()) await cleanup();

@@ -1,6 +1,3 @@
-// The promise of a 202: regardless of which process is killed and when, the job ends once, is charged once, and its last
-// event is delivered. Slow because a start follows each kill, and takes seconds. GEN3D_TEST_SEED=NUMBER repeats a run.
-import { writeFileSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CreateJobResponse, Task } from '@gen3d/schema';
@@ -88,8 +85,6 @@ test(`${kills} kills of the server, the runner or a decoder lose no job and repe
   const installation = await newInstallation();
   const { database, assets, inputs } = dataDirOf(installation);
   const ca = await makePrivateCa();
-  const caFile = join(installation.dataDir, 'ca.pem');
-  writeFileSync(caFile, ca.ca);
   // Every tenth response is an error, so that some kills happen between a delivery and its retry.
   const receiver = await openReceiver(ca, (response, _delivered, count) => {
     response.writeHead(count % 10 === 0 ? 500 : 200).end();
@@ -107,7 +102,7 @@ test(`${kills} kills of the server, the runner or a decoder lose no job and repe
   };
   const startFailures: string[] = [];
   const spawn = () => {
-    const spawned = spawnServer(settings, { NODE_EXTRA_CA_CERTS: caFile });
+    const spawned = spawnServer(settings, ca.trusted);
     spawned.ready.catch((error: Error) => spawned.killed || startFailures.push(error.message));
     return spawned;
   };

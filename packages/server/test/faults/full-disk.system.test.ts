@@ -9,7 +9,7 @@ import { sql } from 'kysely';
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import { asDataUri, ballPhoto } from '../ball-photo.js';
 import { type ApiResponse, type AtEnd, assetFiles, databaseOf, site, temporaryFolder, until } from '../kit.js';
-import { spawnServer } from './server-process.js';
+import { running, spawnServer } from './server-process.js';
 
 /** A separate file system that is small enough to fill. */
 interface SmallDisk {
@@ -94,9 +94,9 @@ const inline = photoJob(asDataUri(photo));
 async function setUp(place: (disk: SmallDisk) => Promise<Record<string, unknown>> | Record<string, unknown>) {
   const disk = (await smallDisk(48 * mebibyte, onTestFinished))!;
   const settings = { noTestKey: true, allowPrivateNetwork: true, rates: { g6e: 0.002 }, instance: 'g6e' };
-  const server = spawnServer({ ...settings, bootstrapBalanceUsd: 10, ...(await place(disk)) }, {}, disk.enter);
-  onTestFinished(() => server.kill());
-  await server.ready;
+  const server = await running(
+    spawnServer({ ...settings, bootstrapBalanceUsd: 10, ...(await place(disk)) }, {}, disk.enter),
+  );
 
   const post = (body: unknown) => server.call('POST', '/v1/jobs', body);
   const created = async (body: unknown) => {

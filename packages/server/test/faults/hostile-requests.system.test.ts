@@ -19,10 +19,9 @@ import { Pool } from 'undici';
 import { expect, inject, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import { loadConfig } from '../../src/config.js';
-import { openAdmin } from '../../src/index.js';
-import { newInstallation } from '../kit.js';
+import { adminOf, newInstallation } from '../kit.js';
 import { type GeneratedRequest, generatedRequest, known } from './generated-requests.js';
-import { firstApiKey, spawnServer } from './server-process.js';
+import { firstApiKey, running, spawnServer } from './server-process.js';
 
 const seed = inject('seed');
 const total = inject('soak') ? 20_000 : 3_000;
@@ -65,13 +64,11 @@ function problemWith(method: string, { status, contentType, text }: Response): s
 
 test(`${total} generated requests get only responses of the contract`, { timeout: 240_000 }, async () => {
   const installation = await newInstallation();
-  const server = spawnServer({ ...installation, workers: 0, bootstrapBalanceUsd: 1_000 });
-  onTestFinished(() => server.kill());
+  const server = await running(spawnServer({ ...installation, workers: 0, bootstrapBalanceUsd: 1_000 }));
   const url = await server.ready;
-  const admin = await openAdmin(loadConfig({}, {}, { ...installation }));
+  const admin = await adminOf({ config: loadConfig({}, {}, { ...installation }) });
   const { account_id } = await admin.createAccount('poor', 0.99);
   const { api_key: poorKey } = await admin.createKey(account_id);
-  await admin.close();
   const keys = { rich: firstApiKey, poor: poorKey, test: publicTestKey, wrong: `${firstApiKey}x`, none: undefined };
 
   const pool = new Pool(url, { connections: concurrentRequests });

@@ -18,16 +18,13 @@ import {
   temporaryFolder,
   until,
 } from '../kit.js';
-import { type ServerProcess, spawnServer, spawnWorker, withFailingDevice } from './server-process.js';
+import { running, type ServerProcess, spawnServer, spawnWorker, withFailingDevice } from './server-process.js';
 
 const quickJob = imageJob(ballPhoto(160, 0.1));
 const ballJob = imageJob(ballPhoto());
 
 async function start(settings: Record<string, unknown>): Promise<ServerProcess> {
-  const server = spawnServer({ ...(await newInstallation()), ...settings });
-  onTestFinished(() => server.kill());
-  await server.ready;
-  return server;
+  return running(spawnServer({ ...(await newInstallation()), ...settings }));
 }
 
 const create = (server: ServerProcess, job = quickJob) => createJob(server.call, job);
@@ -59,12 +56,7 @@ test('a machine that is suspended while it stores a model loses the job, and the
   const installation = await newInstallation();
   const settings = { ...installation, workers: 1, leaseSeconds: 2, bootstrapBalanceUsd: 10 };
   const server = await start({ ...settings, workers: 0 });
-  const machine = async () => {
-    const worker = spawnWorker(settings);
-    onTestFinished(() => worker.kill());
-    await worker.ready;
-    return worker;
-  };
+  const machine = () => running(spawnWorker(settings));
   const suspended = await machine();
   const { database, assets } = dataDirOf(installation);
   const db = databaseOf(database);
@@ -136,18 +128,18 @@ test('a runner that is suspended is killed when it has been silent for the time 
 test('a photo that crashes the engine costs other jobs at most one attempt', { timeout: 300_000 }, async () => {
   const installation = await newInstallation();
   const folder = temporaryFolder();
-  const server = spawnServer(
-    {
-      ...installation,
-      workers: 1,
-      bundle: await writeBallBundle(folder, 'ball', { kind: 'points' }),
-      matte: await writeMatteBundle(folder, 'bright'),
-      device: 'dml',
-    },
-    withFailingDevice({ DEVICE_CRASHES: '1' }),
+  const server = await running(
+    spawnServer(
+      {
+        ...installation,
+        workers: 1,
+        bundle: await writeBallBundle(folder, 'ball', { kind: 'points' }),
+        matte: await writeMatteBundle(folder, 'bright'),
+        device: 'dml',
+      },
+      withFailingDevice({ DEVICE_CRASHES: '1' }),
+    ),
   );
-  onTestFinished(() => server.kill());
-  await server.ready;
   const db = databaseOf(installation);
   const needles = [await create(server), await create(server)];
   const crashing = await create(server, ballJob);

@@ -4,6 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { onTestFinished } from 'vitest';
 import { type ApiResponse, callServer, smallModels, temporaryFolder } from '../kit.js';
 
 export const firstApiKey = 'gen3d_0123456789012345678901234567890123456789';
@@ -81,6 +82,13 @@ export function spawnServer(
   const call: ServerProcess['call'] = async (method, path, body, key = firstApiKey) =>
     callServer(await child.ready, method, path, body, key);
   return Object.assign(child, { call });
+}
+
+/** Waits until a process is ready, and kills it after the test. */
+export async function running<Process extends WorkerProcess>(process: Process): Promise<Process> {
+  onTestFinished(() => process.kill());
+  await process.ready;
+  return process;
 }
 
 /** Starts the built worker in a separate process, as `gen3d worker` does. It makes small models. */

@@ -1,12 +1,12 @@
 // Commits, and the files of a model server, wait for the disk. The event loop must not wait with them.
 import { spawnSync } from 'node:child_process';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { median } from '../../../../scripts/bench/figures.mjs';
 import { playFailingJobs, slowDisk } from '../../../../scripts/bench/slow-disk.mjs';
 import { ballPhoto } from '../ball-photo.js';
 import { createJob, imageJob, newInstallation, readJob, site, temporaryFolder, until } from '../kit.js';
 import { httpBundle } from '../model-server-kit.js';
-import { firstApiKey, spawnServer } from './server-process.js';
+import { firstApiKey, running, spawnServer } from './server-process.js';
 
 const hasCompiler = process.platform === 'linux' && spawnSync('cc', ['--version']).status === 0;
 if (!hasCompiler) console.warn('slow disk: skipped, because this machine has no C compiler, or is not Linux');
@@ -15,8 +15,7 @@ test.runIf(hasCompiler)(
   'on a disk of 10 ms per sync, 50 failing jobs per second leave new clients most answers within 1 s',
   async () => {
     const env = slowDisk(temporaryFolder(), 10);
-    const server = spawnServer({ ...(await newInstallation()), workers: 1 }, env);
-    onTestFinished(() => server.kill());
+    const server = await running(spawnServer({ ...(await newInstallation()), workers: 1 }, env));
     const { reads, probes, creates } = await playFailingJobs({
       url: await server.ready,
       apiKey: firstApiKey,
@@ -41,9 +40,9 @@ test.runIf(hasCompiler)(
       else response.end(Buffer.alloc(bytes));
     });
     const env = slowDisk(temporaryFolder(), writeMs);
-    const server = spawnServer({ ...(await newInstallation()), workers: 1, bundle: httpBundle(url) }, env);
-    onTestFinished(() => server.kill());
-    await server.ready;
+    const server = await running(
+      spawnServer({ ...(await newInstallation()), workers: 1, bundle: httpBundle(url) }, env),
+    );
     const id = await createJob(server.call, imageJob(ballPhoto()));
     let longest = 0;
     const task = await until(async () => {

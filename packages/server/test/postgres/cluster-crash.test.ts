@@ -1,16 +1,9 @@
-// Two API servers and three workers use one PostgreSQL and one bucket. They are killed at random, and the database is
-// restarted. Each accepted job ends once, is charged once, and its last event is delivered, unless it is deleted: then only
-// its charge is left. Slow because it starts eleven processes and a PostgreSQL, and most of them several times.
-// GEN3D_TEST_SEED=NUMBER repeats a run.
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { CreateJobResponse, Task } from '@gen3d/schema';
 import fc from 'fast-check';
 import { expect, inject, onTestFinished, test } from 'vitest';
 import { readModel } from '../../../convert/src/model-parts.js';
 import { S3AssetStore } from '../../src/cluster/s3/s3-asset-store.js';
 import { loadConfig } from '../../src/config.js';
-import { openAdmin } from '../../src/index.js';
 import { ballPhoto } from '../ball-photo.js';
 import {
   expectOneEndEach,
@@ -25,7 +18,7 @@ import { makePrivateCa } from '../faults/private-ca.js';
 import { openReceiver } from '../faults/receiver.js';
 import { killPid, spawnServer, spawnWorker, type WorkerProcess } from '../faults/server-process.js';
 import { freePort } from '../free-port.js';
-import { assetFiles, databaseOf, imageJob, temporaryFolder, until } from '../kit.js';
+import { adminOf, assetFiles, databaseOf, imageJob, temporaryFolder, until } from '../kit.js';
 import { bucketName, keysIn, sharedS3 } from '../s3/kit.js';
 import { startCluster } from './cluster.js';
 
@@ -117,8 +110,6 @@ test(`${jobCount} jobs on two API servers and three workers survive ${kills} kil
   onTestFinished(() => cluster.remove());
   const { bucket, prefix } = s3.emptyBucket();
   const ca = await makePrivateCa();
-  const caFile = join(temporaryFolder(), 'ca.pem');
-  writeFileSync(caFile, ca.ca);
   // Every tenth response is an error, so that some kills happen between a delivery and its retry.
   const receiver = await openReceiver(ca, (response, _delivered, count) => {
     response.writeHead(count % 10 === 0 ? 500 : 200).end();
@@ -143,7 +134,7 @@ test(`${jobCount} jobs on two API servers and three workers survive ${kills} kil
       webhookRetryDelays: [0.2, 0.5, 1, 2, 4],
       bootstrapBalanceUsd: balanceUsd,
     };
-    return new RestartedProcess(() => spawnServer(settings, { NODE_EXTRA_CA_CERTS: caFile }), startFailures);
+    return new RestartedProcess(() => spawnServer(settings, ca.trusted), startFailures);
   };
   const startWorker = (instance: string) => {
     const settings = { ...shared, workers: 1, leaseSeconds: 3, instance, dataDir: temporaryFolder() };
@@ -171,8 +162,7 @@ test(`${jobCount} jobs on two API servers and three workers survive ${kills} kil
     }
   };
   await request('PUT', '/v1/webhook-endpoint', { url: receiver.url });
-  const admin = await openAdmin(loadConfig({}, {}, { database: cluster.url, dataDir: temporaryFolder() }));
-  onTestFinished(() => admin.close());
+  const admin = await adminOf({ config: loadConfig({}, {}, { database: cluster.url, dataDir: temporaryFolder() }) });
   const [{ account_id: stayer } = { account_id: '' }] = await admin.listAccounts();
   const { account_id: leaver } = await admin.createAccount('leaver', balanceUsd);
   const { api_key: leaverKey } = await admin.createKey(leaver);

@@ -72,11 +72,6 @@ describe('an unusable database', () => {
   });
 });
 
-test('a character that PostgreSQL cannot store causes no failure', async () => {
-  const server = await startServer();
-  expect((await server.call('GET', '/v1/jobs/%00')).status).toBe(404);
-});
-
 test('a process that is suspended in a transaction does not keep its locks for long', async () => {
   const db = databaseOf(await newPostgresDatabase());
   const { rows } = await sql<{ timeout: string }>`

@@ -4,7 +4,7 @@ import { claim, renew } from '../../src/data/jobs/claim.js';
 import { nextDue } from '../../src/data/webhooks/deliveries.js';
 import { recordPing } from '../../src/data/webhooks/events.js';
 import { ballPhoto } from '../ball-photo.js';
-import { spawnServer } from '../faults/server-process.js';
+import { running, spawnServer } from '../faults/server-process.js';
 import {
   createJob,
   finishedJob,
@@ -64,9 +64,7 @@ test('a server whose clock is an hour behind does the jobs of another server, an
   const installation = await newInstallation();
   const slowClock = `data:text/javascript,const{now}=Date;Date.now=()=>now()-${hourMs}`;
   const settings = { ...installation, workers: 1, leaseSeconds: 2 };
-  const elsewhere = spawnServer(settings, { NODE_OPTIONS: `--import=${slowClock}` });
-  onTestFinished(() => elsewhere.kill());
-  await elsewhere.ready;
+  await running(spawnServer(settings, { NODE_OPTIONS: `--import=${slowClock}` }));
   const server = await startServer({ ...settings, workers: 0 });
   const body = imageJob(ballPhoto(160, 0.1));
   const call = (method: string, path: string, sent?: unknown) =>

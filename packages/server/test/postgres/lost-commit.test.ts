@@ -1,17 +1,17 @@
 // The connection to PostgreSQL breaks after a statement was executed and before its response arrives.
 
-import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { type AddressInfo, connect, createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { CreateJobResponse, Task } from '@gen3d/schema';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { asDataUri, ballPhoto } from '../ball-photo.js';
 import {
   createJob,
   databaseOf,
   finishedJob,
   imageJob,
+  listening,
   newInstallation,
   startServer,
   temporaryFolder,
@@ -123,11 +123,9 @@ async function losingProxy(
       one.on('error', () => {});
       one.on('close', () => other.destroy());
     }
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => void server.close());
+  });
   const url = new URL(database);
   url.hostname = '127.0.0.1';
-  url.port = String((server.address() as AddressInfo).port);
+  url.port = String(await listening(server));
   return { url: url.href, loseNext, lost: () => lost };
 }

@@ -20,7 +20,7 @@ import { migrate } from '../../src/data/db/open.js';
 import { Endpoints, SecretBox } from '../../src/data/webhooks/endpoints.js';
 import { migrateTo, openAdmin } from '../../src/index.js';
 import { photoJob } from '../contract/kit.js';
-import { createJob, newAccount, newPostgresDatabase, temporaryFolder, until } from '../kit.js';
+import { adminOf, createJob, newAccount, newPostgresDatabase, temporaryFolder, until } from '../kit.js';
 import { openDatabase } from '../open-database.js';
 import { databaseAt, serveFrom } from './sqlite-installation.js';
 
@@ -270,7 +270,7 @@ test('a target is filled once, from one installation', async () => {
   // The target was opened before, as operators do to test the connection.
   await (await openAdmin(loadConfig({}, {}, { dataDir: temporaryFolder(), database }))).close();
   await move(dataDir, database);
-  const admin = await openAdmin(loadConfig({}, {}, { dataDir, database }));
+  const admin = await adminOf({ config: loadConfig({}, {}, { dataDir, database }) });
   const account = await admin.createAccount('made on PostgreSQL');
   await expect(move(dataDir, database)).rejects.toThrow(
     /already contains a complete copy of this installation\. Start servers on it/,
@@ -278,7 +278,6 @@ test('a target is filled once, from one installation', async () => {
   const other = await installation();
   await expect(move(other.dataDir, database)).rejects.toThrow(/is already in use by gen3d/);
   expect(await admin.listAccounts()).toContainEqual(account);
-  await admin.close();
 });
 
 test('with GEN3D_SERVER_KEY, the database does not store the key, and the key must be that of the source', async () => {

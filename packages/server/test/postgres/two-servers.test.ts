@@ -14,9 +14,10 @@ import { claim } from '../../src/data/jobs/claim.js';
 import { advance, cancel, LeaseLostError } from '../../src/data/jobs/lifecycle.js';
 import { Endpoints, SecretBox } from '../../src/data/webhooks/endpoints.js';
 import { recordTaskUpdated } from '../../src/data/webhooks/events.js';
-import { openAdmin, worker } from '../../src/index.js';
+import { worker } from '../../src/index.js';
 import { photoJob } from '../contract/kit.js';
 import {
+  adminOf,
   callServer,
   databaseOf,
   eventsOf,
@@ -33,7 +34,6 @@ import {
   until,
   withEndpoint,
 } from '../kit.js';
-import { openDatabase } from '../open-database.js';
 
 const leaseMs = 30_000;
 
@@ -55,11 +55,7 @@ async function twoServers(settings: Record<string, unknown> = {}) {
 /** Two independent connection pools of one database. */
 async function twoPools() {
   const database = await newPostgresDatabase();
-  const [one, other] = [openDatabase(database), openDatabase(database)];
-  onTestFinished(async () => {
-    await Promise.all([one.destroy(), other.destroy()]);
-  });
-  return { one, other };
+  return { one: databaseOf(database), other: databaseOf(database) };
 }
 
 /** Waits until a connection waits for a lock. Not inside the transaction that holds it, which sees only one snapshot. */
@@ -75,10 +71,8 @@ describe('two servers that start concurrently on an empty database', () => {
     const { servers, one, other, database } = await twoServers();
     expect(servers.filter(({ bootstrap }) => bootstrap)).toHaveLength(1);
     for (const call of [one, other]) expect((await call('GET', '/v1/balance')).status).toBe(200);
-    const db = openDatabase(database);
-    const accounts = await db.selectFrom('accounts').select(['name', 'sandbox']).orderBy('sandbox').execute();
-    await db.destroy();
-    expect(accounts).toEqual([
+    const accounts = databaseOf(database).selectFrom('accounts').select(['name', 'sandbox']).orderBy('sandbox');
+    expect(await accounts.execute()).toEqual([
       { name: 'default', sandbox: 0 },
       { name: 'sandbox', sandbox: 1 },
     ]);
@@ -99,10 +93,8 @@ describe('two servers that start concurrently on an empty database', () => {
 
 describe('the server key', () => {
   const key = 'ab'.repeat(32);
-  const openWith = async (database: string, serverKey?: string) => {
-    const admin = await openAdmin(loadConfig({}, {}, { dataDir: temporaryFolder(), database, serverKey }));
-    await admin.close();
-  };
+  const openWith = (database: string, serverKey?: string) =>
+    adminOf({ config: loadConfig({}, {}, { dataDir: temporaryFolder(), database, serverKey }) });
 
   test('in the settings must be the same on every server, and is not stored in the database', async () => {
     const { database } = await newInstallation();
@@ -110,9 +102,7 @@ describe('the server key', () => {
     await openWith(database, key.toUpperCase());
     await expect(openWith(database, 'cd'.repeat(32))).rejects.toThrow('GEN3D_SERVER_KEY is not the key');
     await expect(openWith(database)).rejects.toThrow('set up with GEN3D_SERVER_KEY');
-    const db = openDatabase(database);
-    const kept = await withSharedTables(db).selectFrom('server_key').selectAll().execute();
-    await db.destroy();
+    const kept = await withSharedTables(databaseOf(database)).selectFrom('server_key').selectAll().execute();
     expect(JSON.stringify(kept)).not.toContain(key);
   });
 
@@ -126,9 +116,7 @@ describe('the server key', () => {
     const [first, accepting, replacing] = servers as [TestServer, TestServer, TestServer];
     await first.call('PUT', '/v1/webhook-endpoint', { url: 'https://example.com/hook' });
     await first.close();
-    const admin = await openAdmin(replacing.config);
-    await admin.rotateServerKey();
-    await admin.close();
+    await (await adminOf(replacing)).rotateServerKey();
     // The second one still writes with the old key.
     for (const { call } of [replacing, accepting, replacing]) {
       expect((await call('GET', '/v1/webhook-endpoint', undefined, first.apiKey)).status).toBe(200);
@@ -223,9 +211,8 @@ test('a cancellation on the command line is announced to the machines', async ()
   );
   // A listener hears of what it may have missed.
   await until(async () => heard === 1);
-  const admin = await openAdmin(loadConfig({}, {}, { dataDir: temporaryFolder(), database }));
+  const admin = await adminOf({ config: loadConfig({}, {}, { dataDir: temporaryFolder(), database }) });
   await admin.cancelJob(id);
-  await admin.close();
   await until(async () => heard === 2);
 });
 
@@ -233,9 +220,7 @@ test('the deletions of an account use one connection, while another account dele
   const database = await newPostgresDatabase();
   const server = await startServer({ database, workers: 0 });
   const db = databaseOf(database);
-  const admin = await openAdmin(server.config);
-  const { api_key: otherKey } = await newKey(admin, 'other');
-  await admin.close();
+  const { api_key: otherKey } = await newKey(await adminOf(server), 'other');
   const create = async (key: string) =>
     CreateJobResponse.parse((await server.call('POST', '/v1/jobs', photoJob(), key)).body).job_id;
   const remove = async (id: string, key: string) =>

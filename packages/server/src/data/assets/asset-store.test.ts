@@ -2,11 +2,11 @@ import { existsSync } from 'node:fs';
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { temporaryFolder } from '../../../test/kit.js';
+import { assetFiles, temporaryFolder } from '../../../test/kit.js';
 import { keysIn, sharedS3 } from '../../../test/s3/kit.js';
 import { newUlid } from '../../base/ids.js';
 import { S3AssetStore } from '../../cluster/s3/s3-asset-store.js';
-import { type AssetStore, folderOf, type Outcome, transparentThumbnailKey } from './asset-store.js';
+import type { AssetStore, Outcome } from './asset-store.js';
 import { FolderAssetStore } from './folder-store.js';
 
 const model = Buffer.from('glTF');
@@ -86,12 +86,8 @@ describe.each([
       const winner = await store.put(job, model, thumbnail, transparentThumbnail);
       await store.keep(winner);
       await store.discard(loser);
-      expect(await Promise.all([winner, loser].map((keys) => has(transparentThumbnailKey(folderOf(keys)))))).toEqual([
-        true,
-        false,
-      ]);
-      expect(await Promise.all([winner.modelKey, winner.thumbnailKey].map(has))).toEqual([true, true]);
-      expect(await Promise.all([loser.modelKey, loser.thumbnailKey].map(has))).toEqual([false, false]);
+      expect(await Promise.all(assetFiles(winner.modelKey).map(has))).toEqual([true, true, true]);
+      expect(await Promise.all(assetFiles(loser.modelKey).map(has))).toEqual([false, false, false]);
       expect(await unsettled()).toEqual([]);
     });
 

@@ -1,39 +1,19 @@
-import { randomBytes } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { signatureHeader, timestampHeader } from '@gen3d/schema';
-import { expect, onTestFinished, test } from 'vitest';
-import { newAccount, silent, site, temporaryDatabase, until, withEndpoint } from '../../../test/kit.js';
-import { guardedAgent } from '../../base/net/guarded-agent.js';
-import { KeyRing } from '../../base/server-key.js';
+import { expect, test } from 'vitest';
+import { newAccount, site, temporaryDatabase, until, withEndpoint } from '../../../test/kit.js';
 import { dayMs } from '../../base/time.js';
-import { Delivery } from '../../work/webhooks/delivery.js';
+import { newDelivery } from '../../work/webhooks/delivery.fixture.js';
 import { eventBody, sign } from '../../work/webhooks/post-event.js';
 import { quotas } from '../accounts/quotas.js';
-import { Endpoints, SecretBox } from './endpoints.js';
 import { findDelivery, lastAttempt } from './event-log.js';
 import { deleteOldEvents, limitEvents } from './event-retention.js';
 import { recordPing } from './events.js';
 
 /** Sends a ping to a receiver with this response. Returns its delivery after `count` attempts. */
 async function logOfPing(receiver: string | ((response: ServerResponse) => unknown), count = 1) {
-  const db = await temporaryDatabase();
-  const endpoints = new Endpoints(db, new SecretBox(new KeyRing([randomBytes(32)])));
-  const dispatcher = guardedAgent({ allowPrivateNetwork: true, connectTimeoutMs: 10_000 });
-  const delivery = new Delivery({
-    db,
-    endpoints,
-    dispatcher,
-    assetsUrl: () => 'https://cdn.example.com',
-    retryDelays: Array.from({ length: count - 1 }, () => 0),
-    pingDelay: 0,
-    log: silent,
-    onOutcome: () => {},
-  });
-  onTestFinished(async () => {
-    await delivery.stop();
-    await dispatcher.destroy();
-  });
-  const account = await newAccount(db);
+  const retryDelays = Array.from({ length: count - 1 }, () => 0);
+  const { db, endpoints, delivery, account } = await newDelivery({ retryDelays });
   const url = typeof receiver === 'string' ? receiver : await site((_request, response) => void receiver(response));
   const secret = (await endpoints.put(account, url, 0)).secret ?? '';
   await recordPing(db, account, 0, Date.now());

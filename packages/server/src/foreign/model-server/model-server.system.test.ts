@@ -81,16 +81,15 @@ const invalidModel = async () => {
   return Buffer.from(text.replace(/(?<="max":\[-?)\d/, '9'), 'latin1');
 };
 
+/** Answers with JSON. */
+const replies = (body: object, status?: number) => (response: ServerResponse) => sendJson(response, body, status);
+
 test.each<[string, (response: ServerResponse) => unknown, RegExp]>([
-  [
-    'refuses the photo',
-    (response) => sendJson(response, { error: { message: 'no object' } }, 422),
-    /HTTP 422, no object/,
-  ],
-  ['returns no model', (response) => sendJson(response, { data: [{}] }), /neither a model nor its URL/],
+  ['refuses the photo', replies({ error: { message: 'no object' } }, 422), /HTTP 422, no object/],
+  ['returns no model', replies({ data: [{}] }), /neither a model nor its URL/],
   ['returns something else', (response) => response.end('<html>'), /not a GLB/],
   ['returns text', (response) => response.end('{"status":"ok"}'), /neither a model nor its URL/],
-  ['returns another file', (response) => sendJson(response, { data: [{ b64_json: 'AAAA' }] }), /not a GLB/],
+  ['returns another file', replies({ data: [{ b64_json: 'AAAA' }] }), /not a GLB/],
   ['returns half a model', async (response) => response.end((await outsideModel()).subarray(0, 5_000)), /incomplete/],
   ['returns an invalid model', async (response) => response.end(await invalidModel()), /invalid GLB: .*MAX_MISMATCH/],
   ['returns too much', (response) => response.end(Buffer.alloc(3_000_000)), /more than 1 MiB/],
@@ -100,24 +99,16 @@ test.each<[string, (response: ServerResponse) => unknown, RegExp]>([
     /more than 1 MiB/,
   ],
   ['redirects', (response) => response.writeHead(301, { location: '/other' }).end(), /bundle .* is wrong: HTTP 301/],
-  [
-    'makes models in the background',
-    (response) => sendJson(response, { id: '1' }, 202),
-    /bundle .* is wrong: HTTP 202/,
-  ],
+  ['makes models in the background', replies({ id: '1' }, 202), /bundle .* is wrong: HTTP 202/],
   [
     'has a model without 3D',
-    (response) => sendJson(response, { error: { message: 'unimplemented' } }, 501),
+    replies({ error: { message: 'unimplemented' } }, 501),
     /bundle .* is wrong: HTTP 501, unimplemented/,
   ],
-  [
-    'returns a private URL',
-    (response) => sendJson(response, { data: [{ url: 'http://127.0.0.2:9/m.glb' }] }),
-    /no public address/,
-  ],
+  ['returns a private URL', replies({ data: [{ url: 'http://127.0.0.2:9/m.glb' }] }), /no public address/],
   [
     'returns the model as a data URL',
-    (response) => sendJson(response, { data: [{ url: 'data:model/gltf-binary;base64,AAAA' }] }),
+    replies({ data: [{ url: 'data:model/gltf-binary;base64,AAAA' }] }),
     /not an http\(s\) URL/,
   ],
 ])('a server that %s ends the job', async (_, respond, message) => {

@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
-import { type AddressInfo, connect, type Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import express from 'express';
 import { expect, onTestFinished, test } from 'vitest';
-import { startServer, until } from '../../../test/kit.js';
+import { listening, startServer, until } from '../../../test/kit.js';
 import { createHttpServer, oneRequestAtATime, receiveWholeBody } from './http-server.js';
 
 test('the time for a request is limited', () => {
@@ -14,14 +14,12 @@ test('the time for a request is limited', () => {
 
 test('requests and responses have the prototypes of Express before it handles them', async () => {
   const app = express().use((_request, response) => void response.send('hello'));
-  const server = createHttpServer(app).listen(0, '127.0.0.1');
-  onTestFinished(() => void server.close());
+  const server = createHttpServer(app);
   let seen: unknown[] = [];
   server.prependListener('request', (...messages) => {
     seen = messages.map(Object.getPrototypeOf);
   });
-  await once(server, 'listening');
-  await (await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)).text();
+  await (await fetch(`http://127.0.0.1:${await listening(server)}`)).text();
   expect(seen[0]).toBe(app.request);
   expect(seen[1]).toBe(app.response);
 });
@@ -29,15 +27,9 @@ test('requests and responses have the prototypes of Express before it handles th
 /** Sends a request and waits for the response on a server that responds without reading bodies. */
 async function sendTo(bytes: string): Promise<Socket> {
   const app = express().use(receiveWholeBody, (_request, response) => void response.send('hello'));
-  const server = createHttpServer(app).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
+  const port = await listening(createHttpServer(app));
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true }).setEncoding('utf8');
-  onTestFinished(() => {
-    socket.destroy();
-    server.closeAllConnections();
-    server.close();
-  });
+  onTestFinished(() => void socket.destroy());
   socket.write(bytes);
   expect(await responseOn(socket)).toContain('hello');
   return socket;
@@ -94,15 +86,10 @@ test('a body over the limit is refused before its end', async () => {
 });
 
 async function startPipeline(listener: (request: IncomingMessage, response: ServerResponse) => void) {
-  const server = createServer(oneRequestAtATime(listener)).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
+  const port = await listening(createServer(oneRequestAtATime(listener)));
   /** Sends a request for each path without waiting for responses. */
   return (paths: readonly string[]) => {
-    const socket = connect((server.address() as AddressInfo).port, '127.0.0.1').setEncoding('utf8');
+    const socket = connect(port, '127.0.0.1').setEncoding('utf8');
     onTestFinished(() => void socket.destroy());
     socket.on('error', () => {}).write(paths.map((path) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`).join(''));
     return socket;

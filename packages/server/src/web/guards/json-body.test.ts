@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { createServer, type ServerOptions } from 'node:http';
-import { type AddressInfo, connect, type Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import express from 'express';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { silent, until } from '../../../test/kit.js';
+import { listening, silent, until } from '../../../test/kit.js';
 import { Shares } from '../../base/shares.js';
 import { errorHandler } from '../answers/error-handler.js';
 import type { Caller } from './auth.js';
@@ -24,13 +24,7 @@ async function startReader(total?: number, options: ServerOptions = {}) {
   app.post('/', jsonBody({ shares: { ...shares, bodies } }), (request, response) => void response.json(request.body));
   app.post('/small', smallJsonBody, (request, response) => void response.json(request.body));
   app.use(errorHandler(silent));
-  const server = createServer(options, app).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const { port } = server.address() as AddressInfo;
+  const port = await listening(createServer(options, app));
   const begin = (headers: string, body = '', path = '/'): Socket => {
     const socket = connect(port, '127.0.0.1').setEncoding('utf8');
     socket.on('error', () => {}).resume();

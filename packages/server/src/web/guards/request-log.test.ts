@@ -1,10 +1,8 @@
-import { EventEmitter, once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { EventEmitter } from 'node:events';
 import express, { type Request, type Response } from 'express';
 import pino from 'pino';
-import { expect, onTestFinished, test } from 'vitest';
-import { startServer, temporaryDatabase, temporaryFolder, until } from '../../../test/kit.js';
+import { expect, test } from 'vitest';
+import { site, startServer, temporaryDatabase, temporaryFolder, until } from '../../../test/kit.js';
 import { Metrics } from '../metrics.js';
 import { requestLog, traceIdOf } from './request-log.js';
 
@@ -20,10 +18,7 @@ test('a flood of rejected requests is two log lines per status, and each accepte
   });
   app.post('/limited', (_request, response) => void response.status(429).end());
   app.post('/wrong', (_request, response) => void response.status(400).end());
-  const server = createServer(app).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => void server.close());
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const url = await site(app);
   const post = (path: string) => fetch(url + path, { method: 'POST' });
   const startedAt = performance.now();
   await Promise.all(

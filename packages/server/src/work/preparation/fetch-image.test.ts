@@ -1,11 +1,9 @@
-import { once } from 'node:events';
 import { createServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { limits } from '@gen3d/schema';
 import type { Agent } from 'undici';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { makePrivateCa } from '../../../test/faults/private-ca.js';
-import { site } from '../../../test/kit.js';
+import { listening, site } from '../../../test/kit.js';
 import { guardedAgent } from '../../base/net/guarded-agent.js';
 import { type FetchOptions, fetchImage } from './fetch-image.js';
 
@@ -60,10 +58,7 @@ describe('a remote image', () => {
 
   test('is not fetched from a host with an unknown certificate authority, and the error says what helps', async () => {
     const { cert, key } = await makePrivateCa();
-    const server = createServer({ cert, key }).listen(0, '127.0.0.1');
-    onTestFinished(() => void server.close());
-    await once(server, 'listening');
-    const { port } = server.address() as AddressInfo;
+    const port = await listening(createServer({ cert, key }));
     await expect(get(`https://127.0.0.1:${port}`)).rejects.toMatchObject({
       code: 'image_fetch_failed',
       message: expect.stringMatching(/authority that this machine does not know. Set NODE_EXTRA_CA_CERTS/),

@@ -51,14 +51,6 @@ test('a runner takes as many jobs as it has slots, and not more than keep its de
   expect(runner.free).toBe(2);
 });
 
-test('a job that was attempted before is alone in its runner', async () => {
-  const { runner, hold } = openRunner();
-  const end = hold(2);
-  expect(runner.free).toBe(0);
-  await end();
-  expect(runner.free).toBe(4);
-});
-
 test('a runner whose process has grown far beyond its size after the first job is replaced after its jobs', async () => {
   const { runner, hold } = openRunner(1);
   const end = hold();

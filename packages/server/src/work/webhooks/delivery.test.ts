@@ -1,19 +1,8 @@
-import { randomBytes } from 'node:crypto';
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import { signatureHeader, timestampHeader, WebhookEvent } from '@gen3d/schema';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import {
-  ConcurrencyMeter,
-  newAccount,
-  newJob,
-  onPostgres,
-  silent,
-  site,
-  temporaryDatabase,
-  until,
-} from '../../../test/kit.js';
+import { ConcurrencyMeter, newAccount, newJob, onPostgres, site, until } from '../../../test/kit.js';
 import { guardedAgent } from '../../base/net/guarded-agent.js';
-import { KeyRing } from '../../base/server-key.js';
 import { Shares } from '../../base/shares.js';
 import type { Db } from '../../data/db/database.js';
 import { claim } from '../../data/jobs/claim.js';
@@ -21,11 +10,11 @@ import { deleteJob } from '../../data/jobs/deletion.js';
 import { advance, cancel } from '../../data/jobs/lifecycle.js';
 import { listDeadLetters, replayDeadLetters } from '../../data/webhooks/dead-letters.js';
 import { claimDeliveries, nextDue } from '../../data/webhooks/deliveries.js';
-import { Endpoints, SecretBox } from '../../data/webhooks/endpoints.js';
 import { deleteOldEvents, expireEvents, limitEvents } from '../../data/webhooks/event-retention.js';
 import { recordPing, recordTaskUpdated } from '../../data/webhooks/events.js';
 import { noteOutcome } from '../../data/webhooks/pauses.js';
-import { Delivery, type DeliveryOptions, retryAt } from './delivery.js';
+import { newDelivery } from './delivery.fixture.js';
+import { retryAt } from './delivery.js';
 import { sign } from './post-event.js';
 
 interface Received {
@@ -65,28 +54,6 @@ async function hangingReceiver() {
   return { url, hangUp, open: () => responses.size };
 }
 
-async function setUp(options: Partial<DeliveryOptions> = {}) {
-  const db = await temporaryDatabase();
-  const endpoints = new Endpoints(db, new SecretBox(new KeyRing([randomBytes(32)])));
-  const dispatcher = guardedAgent({ allowPrivateNetwork: true, connectTimeoutMs: 10_000 });
-  const delivery = new Delivery({
-    db,
-    endpoints,
-    dispatcher,
-    assetsUrl: () => 'https://cdn.example.com',
-    retryDelays: [0, 0, 0, 0, 0],
-    pingDelay: 60,
-    log: silent,
-    onOutcome: () => {},
-    ...options,
-  });
-  onTestFinished(async () => {
-    await delivery.stop();
-    await dispatcher.destroy();
-  });
-  return { db, endpoints, delivery, account: await newAccount(db) };
-}
-
 const at = (now: number) => ({ now, leaseMs: 30_000, maxDelayMs: 60_000 });
 
 const waiting = async (db: Db) =>
@@ -99,7 +66,9 @@ describe('a delivery', () => {
     'of a job that is deleted meanwhile leaves no trace, whether the response is %i',
     async (status) => {
       const outcomes: string[] = [];
-      const { db, endpoints, delivery, account } = await setUp({ onOutcome: (outcome) => void outcomes.push(outcome) });
+      const { db, endpoints, delivery, account } = await newDelivery({
+        onOutcome: (outcome) => void outcomes.push(outcome),
+      });
       const responses: ServerResponse[] = [];
       const { url } = await receiver((response) => void responses.push(response));
       await endpoints.put(account, url, 0);
@@ -117,7 +86,7 @@ describe('a delivery', () => {
   );
 
   test('is signed over its exact bytes with the secret that is current when it is sent, and so is its retry', async () => {
-    const { db, endpoints, delivery, account } = await setUp();
+    const { db, endpoints, delivery, account } = await newDelivery();
     const secrets: string[] = [];
     const { received, url } = await receiver(async (response) => {
       if (received.length > 1) return void response.end();
@@ -140,7 +109,7 @@ describe('a delivery', () => {
 
   test('that fails or breaks off is retried 5 times with the same event, becomes a dead letter, and can be replayed', async () => {
     let healthy = false;
-    const { db, endpoints, delivery, account } = await setUp();
+    const { db, endpoints, delivery, account } = await newDelivery();
     const { received, url } = await receiver((response) => {
       if (received.length === 1) response.destroy();
       else response.writeHead(healthy ? 204 : 500).end();
@@ -162,7 +131,7 @@ describe('a delivery', () => {
   });
 
   test('does not follow a redirect, which counts as a failure', async () => {
-    const { db, endpoints, delivery, account } = await setUp({ retryDelays: [] });
+    const { db, endpoints, delivery, account } = await newDelivery({ retryDelays: [] });
     const { received, url } = await receiver((response) => response.writeHead(302, { location: '/other' }).end());
     await endpoints.put(account, url, 0);
     await recordPing(db, account, 0, Date.now());
@@ -174,7 +143,7 @@ describe('a delivery', () => {
   test('is not made to a private address unless the server allows it', async () => {
     const guarded = guardedAgent({ allowPrivateNetwork: false, connectTimeoutMs: 1_000 });
     onTestFinished(() => guarded.destroy());
-    const { db, endpoints, delivery, account } = await setUp({ retryDelays: [], dispatcher: guarded });
+    const { db, endpoints, delivery, account } = await newDelivery({ retryDelays: [], dispatcher: guarded });
     const { received, url } = await receiver();
     await endpoints.put(account, url, 0);
     await recordPing(db, account, 0, Date.now());
@@ -186,7 +155,7 @@ describe('a delivery', () => {
 
 describe('the events of a job', () => {
   test('arrive in order at the first attempt, even when one of them fails', async () => {
-    const { db, endpoints, delivery, account } = await setUp({ retryDelays: [1, 1] });
+    const { db, endpoints, delivery, account } = await newDelivery({ retryDelays: [1, 1] });
     const firsts = new Map<string, unknown>();
     const concurrency = new ConcurrencyMeter();
     const { received, url } = await receiver((response, { event }) => {
@@ -216,7 +185,7 @@ describe('the events of a job', () => {
 
 describe('deleting the endpoint', () => {
   test('keeps claimed events from an endpoint that is created afterwards', async () => {
-    const { db, endpoints, account } = await setUp();
+    const { db, endpoints, account } = await newDelivery();
     await endpoints.put(account, 'https://first.example/', 0);
     await recordPing(db, account, 0, 0);
     const [due] = await nextDue(db, at(0));
@@ -228,7 +197,7 @@ describe('deleting the endpoint', () => {
   });
 
   test('drops waiting events, and a delivery in flight is not retried', async () => {
-    const { db, endpoints, delivery, account } = await setUp();
+    const { db, endpoints, delivery, account } = await newDelivery();
     let respondLate: (() => void) | undefined;
     const { received, url } = await receiver((response) => {
       respondLate = () => response.writeHead(500).end();
@@ -249,7 +218,7 @@ describe('deleting the endpoint', () => {
 
 describe('a slow receiver', () => {
   test('delays only its own account', async () => {
-    const { db, endpoints, delivery, account } = await setUp();
+    const { db, endpoints, delivery, account } = await newDelivery();
     const dead = await hangingReceiver();
     const quick = await receiver();
     const other = await newAccount(db, 'other');
@@ -264,7 +233,7 @@ describe('a slow receiver', () => {
   });
 
   test('does not get the same event from two servers at the same time', async () => {
-    const { db, endpoints, account } = await setUp();
+    const { db, endpoints, account } = await newDelivery();
     await endpoints.put(account, 'http://127.0.0.1:1/', 0);
     for (let i = 0; i < 10; i++) await recordPing(db, account, 0, 0);
     const claim = async () => {
@@ -287,7 +256,7 @@ describe('a slow receiver', () => {
 describe('many dead receivers', () => {
   test('give way to prompt receivers when they hold all deliveries, and are repeated without a lost attempt', async () => {
     const shares = new Shares({ total: 16, giveWayAfterMs: 500 });
-    const { db, endpoints, delivery, account: prompt } = await setUp({ shares });
+    const { db, endpoints, delivery, account: prompt } = await newDelivery({ shares });
     const dead = await hangingReceiver();
     const { received, url } = await receiver();
     await endpoints.put(prompt, url, 0);
@@ -313,7 +282,7 @@ describe('many dead receivers', () => {
 
 describe('the queue of deliveries', () => {
   test('of a silent receiver is bounded over three days, its events become dead letters, and others get theirs', async () => {
-    const { db, endpoints, account: prompt } = await setUp();
+    const { db, endpoints, account: prompt } = await newDelivery();
     const silentAccount = await newAccount(db, 'silent');
     for (const each of [prompt, silentAccount]) await endpoints.put(each, 'http://127.0.0.1:1/', 0);
     const hourMs = 3_600_000;
@@ -341,7 +310,7 @@ describe('the queue of deliveries', () => {
   });
 
   test('delivers events whose time or lease was written while the clock was days ahead', async () => {
-    const { db, endpoints, account } = await setUp();
+    const { db, endpoints, account } = await newDelivery();
     const other = await newAccount(db, 'other');
     const wrong = 5 * 86_400_000;
     for (const each of [account, other]) {
@@ -357,7 +326,7 @@ describe('the queue of deliveries', () => {
   });
 
   test('gives the next delivery of each account, oldest first, and skips those in flight, dead or not due', async () => {
-    const { db, endpoints, account: later } = await setUp();
+    const { db, endpoints, account: later } = await newDelivery();
     const names = ['sooner', 'leased', 'future', 'dead', 'silent'];
     const others = await Promise.all(names.map((name) => newAccount(db, name)));
     const [sooner, leased, future, dead] = others as [string, string, string, string, string];
@@ -385,7 +354,7 @@ describe('an endpoint that fails', () => {
 
   /** What the endpoint is paused for if deliveries fail at these hours, and events are due after each. */
   async function failAt(...hours: number[]) {
-    const { db, endpoints, account } = await setUp();
+    const { db, endpoints, account } = await newDelivery();
     await endpoints.put(account, 'http://127.0.0.1:1/', 0);
     for (const hour of hours) await noteOutcome(db, account, false, hour * hourMs);
     await recordTaskUpdated(db, { ...job, account_id: account }, 0);
@@ -443,7 +412,7 @@ describe('an endpoint that fails', () => {
 
   test('for a day gets one event after each pause, shows both times, and gets all once it works again', async () => {
     let works = false;
-    const { db, endpoints, delivery, account } = await setUp();
+    const { db, endpoints, delivery, account } = await newDelivery();
     const { received, url } = await receiver((response) => response.writeHead(works ? 200 : 500).end());
     const prompt = await receiver();
     const other = await newAccount(db, 'other');
@@ -483,7 +452,7 @@ describe('an endpoint that fails', () => {
 });
 
 test('replaying a dead letter ends the pause of its endpoint', async () => {
-  const { db, endpoints, account } = await setUp();
+  const { db, endpoints, account } = await newDelivery();
   await endpoints.put(account, 'http://127.0.0.1:1/', 0);
   await recordPing(db, account, 0, 0);
   const now = Date.now();
@@ -498,7 +467,7 @@ test('replaying a dead letter ends the pause of its endpoint', async () => {
 });
 
 test.runIf(onPostgres)('a dead letter that is being replayed does not block the deletion of others', async () => {
-  const { db, endpoints, account } = await setUp();
+  const { db, endpoints, account } = await newDelivery();
   await endpoints.put(account, 'http://127.0.0.1:1/', 0);
   for (let index = 0; index < 2; index++) await recordPing(db, account, 0, 0);
   await db.updateTable('deliveries').set({ state: 'dead', ended_at: 1_000 }).execute();
@@ -519,7 +488,7 @@ test.runIf(onPostgres)('events that another transaction holds do not cause a bus
       return super.take(...request);
     }
   }
-  const { db, endpoints, delivery, account } = await setUp({ shares: new CountingShares({ total: 512 }) });
+  const { db, endpoints, delivery, account } = await newDelivery({ shares: new CountingShares({ total: 512 }) });
   const { url, received } = await receiver();
   await endpoints.put(account, url, 0);
   await recordPing(db, account, 0, 0);
