@@ -26,8 +26,8 @@ export type ReadTask = (signal: AbortSignal) => Promise<{ task: Task; estimate?:
 const errorToleranceMs = 60_000;
 
 // Most jobs take 1 to 6 s, and waiting for the next poll would make them slower.
-const quickPollsMs = 6_000;
-const quickPauseMs = 500;
+const minPauseMs = 250;
+const pausesPerWait = 8;
 
 /**
  * Polls a job until it ends.
@@ -64,13 +64,12 @@ export async function waitForJob(id: string, read: ReadTask, options: WaitOption
 }
 
 /**
- * Returns the pause before the next request, in milliseconds: half a second at first, then 2 to 5 s, growing with the
- * elapsed time. `random` (0 to 1) spreads clients that started at the same time.
+ * Returns the pause before the next request, in milliseconds: an eighth of the elapsed time, at least 250 and at most
+ * 5,000. `random` (0 to 1) spreads clients that started at the same time.
  *
  * @param retryAfterMs of a response that refused a request. On others, it is for clients without a rhythm of their own
  */
 export function pollDelayMs(elapsedMs: number, retryAfterMs: number | undefined, random: number): number {
-  const { min, max } = limits.pollMs;
-  const pauseMs = elapsedMs < quickPollsMs ? quickPauseMs : Math.min(max / 1.2, Math.max(min, elapsedMs / 15));
+  const pauseMs = Math.min(Math.max(elapsedMs / pausesPerWait, minPauseMs), limits.pollMs.max / 1.2);
   return Math.max(pauseMs, retryAfterMs ?? 0) * (1 + 0.2 * random);
 }
