@@ -11,7 +11,7 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   process.exit(exitCode.failed);
 });
 
-// libheif prints why it cannot decode a photo, but stdout is for results. The command's own errors say it, too.
+// libheif prints why it cannot decode a photo, but stdout is for results. The command's own error names the photo.
 console.log = () => {};
 
 // Losing progress and hints does not stop the command.

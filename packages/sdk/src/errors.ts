@@ -96,7 +96,7 @@ export class ConnectionError extends Gen3dError {
   override readonly name: string = 'ConnectionError';
 }
 
-/** The server redirects API requests, which this client does not follow. `message` names the base URL to use. */
+/** The server redirects API requests, which this client does not follow. `code` is `redirected`. */
 export class RedirectError extends ConnectionError {
   override readonly name = 'RedirectError';
 }

@@ -4,6 +4,9 @@ type DecodeHeic = (photo: {
   readonly buffer: Uint8Array;
 }) => Promise<{ width: number; height: number; data: Uint8ClampedArray }>;
 
+/** Where the major brand is in a file. @see ISO/IEC 14496-12, section 4.3 */
+const majorBrandAt = 8;
+
 /**
  * Decodes a HEIC or HEIF photo to upright pixels, with its transparency and in its color space. The package uses
  * libheif, which also prints to stdout why it cannot decode a damaged photo.
@@ -12,7 +15,10 @@ type DecodeHeic = (photo: {
  */
 export async function decodeHeic(heic: Uint8Array) {
   const decode = await loadPackage<DecodeHeic>('heic-decode', 'npm install heic-decode');
-  const { data, width, height } = await decode({ buffer: heic });
+  // The package refuses files of other major brands, such as heis, which libheif can decode.
+  const buffer = Uint8Array.from(heic);
+  buffer.set(new TextEncoder().encode('heic'), majorBrandAt);
+  const { data, width, height } = await decode({ buffer });
   return { data, raw: { width, height, channels: 4 as const } };
 }
 

@@ -117,7 +117,7 @@ export class Jobs {
   }
 
   /**
-   * Waits until the job succeeds. Polls it four times a second at first, and later every few seconds.
+   * Waits until the job succeeds. Polls it twice a second at first, and later every few seconds.
    *
    * @throws {JobFailedError} if the job ends without a model. The error contains the task
    * @throws {WaitTimeoutError} if `timeoutMs` elapses. The job continues

@@ -26,6 +26,9 @@ export interface PhotoOptions {
 const maxTogether = (limits.bodyBytes - 64 * 1024) * 0.75;
 const maxTogetherWithTestKey = (testKeyBodyBytes - 4_096) * 0.75;
 
+const isRemote = (photo: unknown) =>
+  (typeof photo === 'string' || photo instanceof URL) && /^https?:/i.test(String(photo));
+
 /**
  * Reads the photos of one object. Those that are part of the request have equal shares of its room.
  *
@@ -39,7 +42,7 @@ export async function readPhotos(
   const unknown = Object.keys(views).find((name) => !viewSides.some((side) => side === name));
   if (unknown !== undefined) throw invalid(`views.${unknown} is not a side. The sides are ${viewSides.join(', ')}`);
   const sides = viewSides.filter((side) => views[side] !== undefined);
-  const count = 1 + sides.length;
+  const count = [front, ...sides.map((side) => views[side])].filter((photo) => !isRemote(photo)).length;
   const read = async (photo: ImageInput) => {
     const image = await readImage(photo, sharp, Math.min(limits.inlineImageBytes, maxTogether / count));
     if (typeof image === 'string') return image;

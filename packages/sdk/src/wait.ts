@@ -26,8 +26,9 @@ export type ReadTask = (signal: AbortSignal) => Promise<{ task: Task; estimate?:
 const errorToleranceMs = 60_000;
 
 // Most jobs take 1 to 6 s, and waiting for the next poll would make them slower.
-const minPauseMs = 250;
-const pausesPerWait = 8;
+// All clients of a server share 50 requests a second.
+const minPauseMs = 500;
+const shareOfElapsed = 1 / 8;
 
 /**
  * Polls a job until it ends.
@@ -64,12 +65,12 @@ export async function waitForJob(id: string, read: ReadTask, options: WaitOption
 }
 
 /**
- * Returns the pause before the next request, in milliseconds: an eighth of the elapsed time, at least 250 and at most
+ * Returns the pause before the next request, in milliseconds: an eighth of the elapsed time, at least 500 and at most
  * 5,000. `random` (0 to 1) spreads clients that started at the same time.
  *
- * @param retryAfterMs of a response that refused a request. On others, it is for clients without a rhythm of their own
+ * @param retryAfterMs from a response that refused the request. On others, it is for clients without their own pauses
  */
 export function pollDelayMs(elapsedMs: number, retryAfterMs: number | undefined, random: number): number {
-  const pauseMs = Math.min(Math.max(elapsedMs / pausesPerWait, minPauseMs), limits.pollMs.max / 1.2);
+  const pauseMs = Math.min(Math.max(elapsedMs * shareOfElapsed, minPauseMs), limits.pollMs.max / 1.2);
   return Math.max(pauseMs, retryAfterMs ?? 0) * (1 + 0.2 * random);
 }

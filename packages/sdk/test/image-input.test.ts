@@ -217,6 +217,9 @@ test('HEIC becomes an upright WebP with its colors, and a damaged one is an erro
 
   expect(mean).toBeLessThan(2);
   const heic = await readFile(heicPhoto);
+  const ofOtherBrand = Buffer.from(heic);
+  ofOtherBrand.write('heis', 8, 'latin1');
+  expect(await toImageUrl(ofOtherBrand)).toBe(url);
   for (const length of [400, 9_000]) {
     await expect(toImageUrl(heic.subarray(0, length))).rejects.toThrow(
       'The image is a HEIC photo, and cannot be converted here: HEIF',

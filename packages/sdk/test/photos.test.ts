@@ -40,6 +40,13 @@ test('photos of other sides travel beside the front, each in any form that the f
   expect(json.input).toEqual({ image_urls: [jpegUri], views: { right: jpegUri } });
 });
 
+test('photos that are given as URLs take no room in the request', async () => {
+  const photo = new Blob([jpeg, new Uint8Array(3.5 * 1024 ** 2)]);
+  const views = { left: 'https://shop.example/left.jpg', back: new URL('https://shop.example/back.jpg') };
+  const { json } = await createJobRequest({ image: photo, views });
+  expect(Buffer.from(json.input.image_urls[0]!.split(',')[1]!, 'base64')).toHaveLength(photo.size);
+});
+
 describe('these are rejected without a request, with the name of the side:', () => {
   test.each<[string, unknown, RegExp]>([
     ['a path that does not exist', { left: '/photos/l.jpg' }, /^views\.left: \/photos\/l\.jpg does not exist$/],

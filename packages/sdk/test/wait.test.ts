@@ -87,7 +87,7 @@ describe('wait, with fake timers,', () => {
     const error = await waiting;
     expect(error).toBeInstanceOf(WaitTimeoutError);
     expect(error).toMatchObject({ jobId, task: task() });
-    expect(read.count()).toBeLessThanOrEqual(22);
+    expect(read.count()).toBeLessThanOrEqual(16);
   });
 
   test('tolerates a server that is unavailable for half a minute', async () => {
@@ -137,9 +137,9 @@ describe('wait, with fake timers,', () => {
 });
 
 describe('the pause between two requests', () => {
-  test('is an eighth of the elapsed time, at least a quarter of a second and at most 5 s', () => {
-    expect(pollDelayMs(0, undefined, 0)).toBe(250);
-    expect(pollDelayMs(2000, undefined, 0)).toBe(250);
+  test('is an eighth of the elapsed time, at least half a second and at most 5 s', () => {
+    expect(pollDelayMs(0, undefined, 0)).toBe(500);
+    expect(pollDelayMs(4000, undefined, 0)).toBe(500);
     expect(pollDelayMs(16_000, undefined, 0)).toBe(2000);
     expect(pollDelayMs(3_600_000, undefined, 1)).toBeCloseTo(5000);
   });

@@ -10,7 +10,6 @@ import { createJob, databaseOf, finishedJob, type Installation, imageJob, silent
 
 const withRunner = { workers: 1, leaseSeconds: 2 };
 const ball = imageJob(ballPhoto());
-const _needle = imageJob(ballPhoto(160, 0.1));
 
 async function rowsOf(installation: Installation) {
   const db = databaseOf(installation);

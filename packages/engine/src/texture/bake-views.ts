@@ -24,7 +24,7 @@ export interface BakeViewsOptions {
   readonly decoderColors?: Float32Array | undefined;
 }
 
-/** Photos whose weight is a smaller share of the largest are not visibly part of a texel's color. */
+/** A photo whose weight is a smaller share of the largest does not visibly change a texel's color. */
 const minShare = 0.002;
 
 /** The front photo is preferred by this factor, so that the front of the model is that of one photo. */

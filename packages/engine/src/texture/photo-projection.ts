@@ -5,7 +5,7 @@ import type { MirrorPlane } from '../surface/mirror.js';
 
 /** The positions of surface points in the photo, and how well it shows them. */
 export interface ProjectedPoints {
-  /** [N] position in the photo's frame, 0..1 from the left and from the top. Old where the surface is edge-on. */
+  /** [N] position in the photo's frame, 0..1 from the left and the top. Not updated where the surface is edge-on. */
   readonly x: Float64Array;
   readonly y: Float64Array;
   /** [N] visibility in the photo: 0 hidden or edge-on, 1 fully visible. */
@@ -103,7 +103,7 @@ export class PhotoProjection {
       projected.seen[i] = 0;
       projected.cosine[i] = cosine;
       projected.away[i] = away;
-      // Of a surface that is seen edge-on, a photo shows nothing.
+      // A photo shows nothing of a surface that it sees edge-on.
       if (facing === 0 && away === 0) continue;
       const depth = distance - (rotation[6]! * x + rotation[7]! * y + rotation[8]! * z);
       const scale = 2 * halfTangent * depth;

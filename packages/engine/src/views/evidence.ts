@@ -38,7 +38,7 @@ export interface Evidence {
 export function fusedEvidence(views: readonly BentView[]) {
   const seen = new Float64Array(4);
   const sample = newSample();
-  // Where each photo shows the point, and how far it is behind its front.
+  // Where each photo shows the point, and how far the point is behind that photo's front.
   const [us, vs, depths] = [0, 1, 2].map(() => new Float64Array(views.length)) as [
     Float64Array,
     Float64Array,

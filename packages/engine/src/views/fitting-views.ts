@@ -8,14 +8,14 @@ import { type Registration, register } from './register.js';
 
 /** A photo fits if the mean cost per pair of views is at most this, plus a multiple of that without it. */
 const [fittingCost, costOfOthers] = [5, 1.5];
-/** Above this mean cost, all photos contradict each other. Those of one object have at most 9 on both sets. */
+/** Above this mean cost, all photos contradict each other. */
 const maxCost = 12;
-/** The mean cost of two photos that fit, which counts for the front alone. */
+/** What the front alone counts for: about the mean cost of two photos that fit, before their colors count. */
 const usualCost = 1.3;
 
 /**
  * Photos of one object mostly have the same colors. So the more of their colors two photos share, the worse their shapes
- * may fit: a share of 1 makes up for this cost. Shares beyond the limits are due to the light, or to plain objects.
+ * may fit: this is the cost per share of 1. Shares outside the limits are due to the light, or to plain objects.
  */
 const costOfColors = 12;
 const usuallyShared = 0.45;
@@ -75,15 +75,22 @@ function registered<V extends LabeledView>(views: readonly V[], signal: AbortSig
 function costPerPair({ views, registration }: FittingViews<LabeledView>): number {
   if (!registration) return usualCost;
   const shared = views.flatMap(({ view: a }, i) =>
-    views.slice(i + 1).map(({ view: b }) => clamp(sharedColors(a.palette, b.palette), minShared, maxShared)),
+    views.slice(i + 1).map(({ view: b }) => sharedColors(a.palette, b.palette)),
   );
   const mean = shared.reduce((sum, share) => sum + share, 0) / shared.length;
   return registration.cost + costOfColors * (usuallyShared - mean);
 }
 
-/** @see Swain and Ballard, "Color Indexing", 1991: the intersection of histograms */
-const sharedColors = (a: Float32Array, b: Float32Array): number =>
-  a.reduce((sum, share, color) => sum + Math.min(share, b[color]!), 0);
+/**
+ * The share of colors that two photos have in common, within the limits. As usual if an object is too thin for colors.
+ *
+ * @see Swain and Ballard, "Color Indexing", 1991: the intersection of histograms
+ */
+function sharedColors(a: Float32Array, b: Float32Array): number {
+  if (![a, b].every((palette) => palette.some((share) => share > 0))) return usuallyShared;
+  const shared = a.reduce((sum, share, color) => sum + Math.min(share, b[color]!), 0);
+  return clamp(shared, minShared, maxShared);
+}
 
 /** Whether two photos are the same one, which adds nothing. */
 function showSame(a: PreparedView, b: PreparedView): boolean {

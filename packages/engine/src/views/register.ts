@@ -38,7 +38,7 @@ const minGain = 0.3;
 /** Left and right are exchanged if that lowers the cost for each ordered pair by this much. */
 const minExchangedGain = 4;
 
-/** A descent stops where a step lowers the cost by a smaller share. Refining longer fits the networks' errors. */
+/** A descent stops where a step lowers the cost by a smaller share. Refining longer only fits the networks' errors. */
 const [minProgress, minProgressOfFine] = [0.001, 0.01];
 
 export interface Registration {

@@ -94,8 +94,8 @@ function pointOf({ size: [nx, ny], origin: [x, y, z], cell }: ScalarGrid, n: num
 interface Ray {
   readonly start: readonly number[];
   readonly step: readonly number[];
-  /** The step at which it hit, where it most likely hits again. */
-  lastHit: number;
+  /** The step at which it last hit or came closest, where it most likely hits next. */
+  lastBest: number;
 }
 
 function raysOf({ view, camera }: BentView, { origin, cell }: ScalarGrid): readonly Ray[] {
@@ -110,7 +110,7 @@ function raysOf({ view, camera }: BentView, { origin, cell }: ScalarGrid): reado
     pointOnRay(camera, u, v, reach, near);
     pointOnRay(camera, u, v, reach - cell, far);
     const start = axes.map((axis) => (near[axis]! - origin[axis]!) / cell);
-    return [{ start, step: axes.map((axis) => (far[axis]! - near[axis]!) / cell), lastHit: 0 }];
+    return [{ start, step: axes.map((axis) => (far[axis]! - near[axis]!) / cell), lastBest: 0 }];
   }).flat();
 }
 
@@ -128,7 +128,7 @@ function raise(
     const { start, step } = ray;
     const valueAt = (s: number) =>
       trilinear(total, start[0]! + s * step[0]!, start[1]! + s * step[1]!, start[2]! + s * step[2]!);
-    if (valueAt(ray.lastHit) >= hit) continue;
+    if (valueAt(ray.lastBest) >= hit) continue;
     let best = -Infinity;
     let place = 0;
     for (let s = 0; s < steps && best < hit; s++) {
@@ -137,7 +137,7 @@ function raise(
       best = value;
       place = s;
     }
-    ray.lastHit = place;
+    ray.lastBest = place;
     if (best >= hit || best === -Infinity) continue;
     const [i, j, k] = start.map((at, axis) => Math.floor(at + place * step[axis]!));
     const first = (k! * ny + j!) * nx + i!;

@@ -131,11 +131,21 @@ test('all photos of a job are prepared, and one that an earlier attempt has prep
   expect(await job(id)).toMatchObject({ status: 'QUEUED', attempt: 0 });
 });
 
-test.each<[string, () => Promise<string> | string, RegExp]>([
-  ['cannot be fetched', () => site((_, response) => response.writeHead(404).end()), /^Photo of the back: .* HTTP 404$/],
-  ['is a bomb', () => asDataUri(bomb()), /^Photo of the back: The image is 20000 x 20000 pixels/],
-  ['is not an image', () => asDataUri(Buffer.from('<html>')), /^Photo of the back: The file is .* Send a PNG/],
-])('a job fails if the photo of one side %s, and the message names the side', async (_, photo, message) => {
+test.each<[string, () => Promise<string> | string, string, RegExp]>([
+  [
+    'cannot be fetched',
+    () => site((_, response) => response.writeHead(404).end()),
+    'image_fetch_failed',
+    /^Photo of the back: .* HTTP 404$/,
+  ],
+  ['is a bomb', () => asDataUri(bomb()), 'image_invalid', /^Photo of the back: The image is 20000 x 20000 pixels/],
+  [
+    'is not an image',
+    () => asDataUri(Buffer.from('<html>')),
+    'image_invalid',
+    /^Photo of the back: The file is .* Send a PNG/,
+  ],
+])('a job fails if the photo of one side %s, and the message names the side', async (_, photo, code, message) => {
   const { db, inputs, account, job } = await setUp();
   const id = newUlid();
   const url = await photo();
@@ -145,10 +155,10 @@ test.each<[string, () => Promise<string> | string, RegExp]>([
   const back = { side: 'back', url: isRemote ? url : null } as const;
   await newJob(db, account, { id, prepared: 0, ...photoColumns([{ side: 'front', url: null }, back]) });
   const failed = await until(async () => (await job(id)).finished_at !== null && job(id));
-  expect(failed.error_message).toMatch(message);
+  expect(failed).toMatchObject({ error_code: code, error_message: expect.stringMatching(message) });
 });
 
-test('a slow host of one photo holds one slot, and gives way, which fails the job at its last attempt', async () => {
+test('a slow host of one of several photos holds one slot, and giving way fails the last attempt', async () => {
   vi.useFakeTimers({ toFake: ['performance'] });
   onTestFinished(() => void vi.useRealTimers());
   const { db, account, create, job, prepared } = await setUp({ slots: 1 });

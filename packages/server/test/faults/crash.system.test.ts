@@ -1,3 +1,5 @@
+// The promise of a 202: regardless of which process is killed and when, the job ends once, is charged once, and its last
+// event is delivered. Slow because a start follows each kill, and takes seconds. GEN3D_TEST_SEED=NUMBER repeats a run.
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CreateJobResponse, Task } from '@gen3d/schema';

@@ -1,3 +1,7 @@
+// Two API servers and three workers use one PostgreSQL and one bucket. They are killed at random, and the database is
+// restarted. Each accepted job ends once, is charged once, and its last event is delivered, unless it is deleted: then only
+// its charge is left. Slow because it starts eleven processes and a PostgreSQL, and most of them several times.
+// GEN3D_TEST_SEED=NUMBER repeats a run.
 import { CreateJobResponse, Task } from '@gen3d/schema';
 import fc from 'fast-check';
 import { expect, inject, onTestFinished, test } from 'vitest';

@@ -75,7 +75,7 @@ export class PhotoQueue {
       if (this.#running.has(front)) continue;
       this.#waiting.delete(front);
       const work = this.#process(photos).finally(() => {
-        // `stop` counts what the signal has ended.
+        // `stop` counts the photos that the signal interrupted.
         if (this.signal.aborted) return;
         this.#running.delete(front);
         this.#startNext();
