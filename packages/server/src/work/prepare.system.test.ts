@@ -138,7 +138,7 @@ test.each<[string, () => Promise<string> | string, string, RegExp]>([
     'image_fetch_failed',
     /^Photo of the back: .* HTTP 404$/,
   ],
-  ['is a bomb', () => asDataUri(bomb()), 'image_invalid', /^Photo of the back: The image is 20000 x 20000 pixels/],
+  ['is a bomb', () => asDataUri(bomb()), 'image_too_large', /^Photo of the back: The image is 20000 x 20000 pixels/],
   [
     'is not an image',
     () => asDataUri(Buffer.from('<html>')),
