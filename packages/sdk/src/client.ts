@@ -4,7 +4,7 @@ import { type RequestOptions, withDeadline } from './deadline.js';
 import { variable } from './environment.js';
 import { AuthenticationError, InvalidRequestError, RequestTimeoutError } from './errors.js';
 import { type EventsOptions, readEvents } from './event-stream.js';
-import type { ImageInput } from './image-input.js';
+import { type ImageInput, isRemote } from './image-input.js';
 import { type CreateJobParams, Jobs } from './jobs.js';
 import type { Sharp } from './sharp.js';
 import { type Fetch, isAnything, type Method, type Retry, type RouteRequestOptions, Transport } from './transport.js';
@@ -146,7 +146,7 @@ export class Gen3d {
     const { asset = 'glb', ...limits } = options;
     // JavaScript callers may pass the URL of a job that has no model.
     if (!source) throw new InvalidRequestError('invalid_request', 'download takes a task, its id or the URL of a file');
-    const isId = typeof source === 'string' && !/^https?:/i.test(source);
+    const isId = typeof source === 'string' && !isRemote(source);
     let url = isId ? this.#transport.url(`jobs/${encodeURIComponent(source)}`) : fileUrl(source, asset);
     const timeoutError = (timeoutMs: number) => new RequestTimeoutError({ method: 'get', url }, timeoutMs);
     return withDeadline(limits, timeoutError, async (signal) => {

@@ -149,8 +149,12 @@ const describeLimit = (maxBytes: number) => `${Math.floor((10 * maxBytes) / 1024
 const tooLarge = (name: string, bytes: number) =>
   invalid(`${name} is ${describeSize(bytes, limits.inlineImageBytes)}. Make the image smaller`);
 
+/** Whether an image, a model or a thumbnail is given as an http(s) URL. */
+export const isRemote = (source: unknown): boolean =>
+  (typeof source === 'string' || source instanceof URL) && /^https?:/i.test(String(source));
+
 function remote(url: string): string {
-  if (/^https?:/i.test(url) && URL.canParse(url)) return url;
+  if (isRemote(url) && URL.canParse(url)) return url;
   throw invalid(`${url} is not a valid http(s) or file URL`);
 }
 

@@ -1,6 +1,6 @@
 import { limits, testKeyBodyBytes, type ViewSide, viewSides } from '@gen3d/schema/rules';
 import { InvalidRequestError } from './errors.js';
-import { dataUriOf, type ImageInput, invalid, readImage } from './image-input.js';
+import { dataUriOf, type ImageInput, invalid, isRemote, readImage } from './image-input.js';
 import type { Sharp } from './sharp.js';
 
 /** Photos of other sides of the object. Left is where the photographer of the front finds it. */
@@ -25,9 +25,6 @@ export interface PhotoOptions {
 // Leaves room for base64 and for the other fields, which may be long URLs.
 const maxTogether = (limits.bodyBytes - 64 * 1024) * 0.75;
 const maxTogetherWithTestKey = (testKeyBodyBytes - 4_096) * 0.75;
-
-const isRemote = (photo: unknown) =>
-  (typeof photo === 'string' || photo instanceof URL) && /^https?:/i.test(String(photo));
 
 /**
  * Reads the photos of one object. Those that are part of the request have equal shares of its room.

@@ -25,8 +25,8 @@ export type ReadTask = (signal: AbortSignal) => Promise<{ task: Task; estimate?:
 // Long enough for a restart of the server or a short loss of the network.
 const errorToleranceMs = 60_000;
 
-// Most jobs take 1 to 6 s, and waiting for the next poll would make them slower.
-// All clients of a server share 50 requests a second.
+// Longer pauses would be felt, because most jobs take 1 to 6 s. Shorter ones would use up the 50 requests a second that
+// all clients of a server share.
 const minPauseMs = 500;
 const shareOfElapsed = 1 / 8;
 
