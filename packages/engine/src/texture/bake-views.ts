@@ -60,8 +60,8 @@ export function bakeViews(
 ): RgbaImage {
   const lookers = photos.map((photo, i) => lookerOf(photo, closed, i === 0 ? frontFavor : 1));
   const count = closed.positions.length / 3;
-  const points = new Float64Array(closed.positions);
-  const looks = lookers.map((look) => look(count)(points, new Float64Array(normals), count));
+  const [points, directions] = [new Float64Array(closed.positions), new Float64Array(normals)];
+  const looks = lookers.map((look) => look(count)(points, directions, count));
   const gains = matchedGains(
     looks.map((look) => ({ seen: look.seen, colors: colorsIn(look, count) })),
     count,

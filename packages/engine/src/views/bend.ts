@@ -266,11 +266,9 @@ function addCarved(
 
 /** Returns a function that says how far a point is outside the outlines and before the fronts, in a reused object. */
 function lookerAt(views: readonly BentView[]) {
-  const [ahead, us, vs] = [0, 1, 2].map(() => new Float64Array(views.length)) as [
-    Float64Array,
-    Float64Array,
-    Float64Array,
-  ];
+  const ahead = new Float64Array(views.length);
+  const us = new Float64Array(views.length);
+  const vs = new Float64Array(views.length);
   const found = { outside: 0, worst: 0, ahead, us, vs };
   return (point: Float64Array) => {
     found.outside = 0;

@@ -39,11 +39,9 @@ export function fusedEvidence(views: readonly BentView[]) {
   const seen = new Float64Array(4);
   const sample = newSample();
   // Where each photo shows the point, and how far the point is behind that photo's front.
-  const [us, vs, depths] = [0, 1, 2].map(() => new Float64Array(views.length)) as [
-    Float64Array,
-    Float64Array,
-    Float64Array,
-  ];
+  const us = new Float64Array(views.length);
+  const vs = new Float64Array(views.length);
+  const depths = new Float64Array(views.length);
   return (x: number, y: number, z: number, found: Evidence): void => {
     found.outline = -3;
     found.others = leastEvidence;

@@ -10,7 +10,7 @@ import { type Registration, register } from './register.js';
 const [fittingCost, costOfOthers] = [5, 1.5];
 /** Above this mean cost, all photos contradict each other. */
 const maxCost = 12;
-/** What the front alone counts for: about the mean cost of two photos that fit, before their colors count. */
+/** The cost of the front alone, which is about the mean cost of two photos that fit, without that of their colors. */
 const usualCost = 1.3;
 
 /**
